@@ -1,0 +1,3 @@
+"""abilock: resolves GPU Python environments that really load."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""ABI facts read from the bytes of wheels."""

@@ -1,0 +1,1 @@
+"""The compatibility database: schema, loading, rules over its facts."""

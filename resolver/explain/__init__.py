@@ -1,0 +1,1 @@
+"""From verdicts to text and JSON that people and scripts can act on."""

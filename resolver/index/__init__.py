@@ -1,0 +1,1 @@
+"""Channels: every place wheels come from, as listings of artifacts."""

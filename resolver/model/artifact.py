@@ -1,0 +1,81 @@
+"""Files as an index lists them, and what their metadata says.
+
+Sources: PEP 427 (wheel names), PEP 503, 592, 691, 700 (Simple API), PEP 658/714 (metadata files).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.tags import Tag
+from packaging.utils import BuildTag, NormalizedName
+from packaging.version import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """One file of a release, as a channel lists it.
+
+    ``url`` is None for a record of a snapshot whose address is not known; ``path`` is set for a
+    file of a local directory. ``size`` is in bytes. ``requires_python`` is the raw specifier.
+    ``metadata_hash`` is the sha256 of the PEP 658/714 metadata file, ``""`` when the file exists
+    and its hash is not given, None when there is no such file.
+    ``origin`` says how the record reached us: a live ``index``, a ``snapshot`` of ``knowledge/``,
+    or a local ``directory``.
+    ``alternates`` are other sha256 that the channel lists for the same address, oldest first.
+    """
+
+    filename: str
+    name: NormalizedName
+    version: Version
+    kind: Literal["wheel", "sdist"]
+    channel: str
+    origin: Literal["index", "snapshot", "directory"]
+    tags: frozenset[Tag] = frozenset()
+    build: BuildTag = ()
+    url: str | None = None
+    path: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    yanked: bool = False
+    yanked_reason: str | None = None
+    upload_time: datetime | None = None
+    metadata_hash: str | None = None
+    alternates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What one channel offers of one project.
+
+    ``snapshot_date`` (ISO) is set where the records come from ``knowledge/``: such a listing is
+    partial, and what it does not hold may exist all the same. ``skipped`` counts files whose
+    names no tool can read (old eggs, installers).
+    """
+
+    project: NormalizedName
+    channel: str
+    artifacts: tuple[Artifact, ...]
+    snapshot_date: str | None = None
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """The core metadata of one wheel that resolution needs.
+
+    ``source`` says where it was read, for people: ``METADATA of the wheel``, ``PEP 658 file``,
+    ``snapshot 2026-11-29``. ``broken`` holds Requires-Dist lines that no tool can parse.
+    """
+
+    name: NormalizedName
+    version: Version
+    requires: tuple[Requirement, ...]
+    requires_python: str | None
+    extras: frozenset[NormalizedName]
+    source: str
+    broken: tuple[str, ...] = ()

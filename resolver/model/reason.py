@@ -1,0 +1,87 @@
+"""Why a candidate cannot be used, or deserves a word: a closed set of typed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """The kinds of reason; each is documented for users in ``docs/reasons.md``."""
+
+    MISSING_SYMBOL = "missing-symbol"
+    MISSING_LIBRARY = "missing-library"
+    MISSING_SYSTEM_LIBRARY = "missing-system-library"
+    NO_DEVICE_CODE = "no-device-code"
+    CUDA_MISMATCH = "cuda-mismatch"
+    CXX11_ABI = "cxx11-abi"
+    DRIVER_TOO_OLD = "driver-too-old"
+    TOOLKIT_MISSING = "toolkit-missing"
+    GLIBC_TOO_OLD = "glibc-too-old"
+    SYMBOL_VERSION_TOO_NEW = "symbol-version-too-new"
+    PYTHON_UNSUPPORTED = "python-unsupported"
+    PLATFORM_UNSUPPORTED = "platform-unsupported"
+    VERSION_CONFLICT = "version-conflict"
+    VERSION_SKEW = "version-skew"
+    FILE_COLLISION = "file-collision"
+    SHADOWED_LIBRARY = "shadowed-library"
+    PLACEHOLDER_PACKAGE = "placeholder-package"
+    SDIST_ONLY = "sdist-only"
+    METADATA_MISMATCH = "metadata-mismatch"
+    CHANNEL_MISMATCH = "channel-mismatch"
+    NOT_IN_SNAPSHOT = "not-in-snapshot"
+    KNOWN_BAD = "known-bad"
+    HASH_MISSING = "hash-missing"
+    HASH_AMBIGUOUS = "hash-ambiguous"
+    YANKED = "yanked"
+    UNVERIFIED = "unverified"
+    # Beyond the first list: each names a case for which none of the above fits.
+    NOT_FOUND = "not-found"
+    PRE_RELEASE = "pre-release"
+    UPLOADED_LATER = "uploaded-later"
+
+
+class Severity(StrEnum):
+    """What a reason does to a verdict: forbid it, or accompany it."""
+
+    FATAL = "fatal"
+    DEGRADED = "degraded"
+    WARNING = "warning"
+
+
+class Grade(StrEnum):
+    """How a fact is known, best first."""
+
+    MEASURED = "measured"
+    REPORTED = "reported"
+    DECLARED = "declared"
+    INFERRED = "inferred"
+    ASSUMED = "assumed"
+
+    @property
+    def rank(self) -> int:
+        """0 for the best grade; larger is weaker."""
+        return list(Grade).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One typed fact about one subject: what it needs, what was found, and how that is known.
+
+    ``subject`` and ``object`` read ``name version``; ``needs`` and ``found`` are for people,
+    ``symbols`` holds mangled names. ``remedy`` is one sentence. Serialised as in the JSON contract
+    (``docs/json.md``).
+    """
+
+    code: Code
+    subject: str
+    needs: str
+    found: str
+    evidence: str
+    severity: Severity = Severity.FATAL
+    grade: Grade = Grade.MEASURED
+    object: str | None = None
+    member: str | None = None
+    symbols: tuple[str, ...] = field(default=())
+    works_with: str | None = None
+    remedy: str | None = None

@@ -1,0 +1,101 @@
+"""The machine a lock is made for, and what follows from it: tags and markers.
+
+Sources: PEP 425 and PEP 600 (wheel tags), PEP 508 (markers), through ``packaging``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from packaging.markers import Environment
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.version import Version
+
+from resolver.model.cuda import Arch, CudaVersion
+
+# PEP 600: the legacy names of three glibc baselines.
+_LEGACY_MANYLINUX = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+# The oldest glibc minor a tag exists for, by machine: auditwheel's policies.
+_OLDEST_GLIBC_MINOR = {"x86_64": 5, "aarch64": 17}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A machine and the wish for it.
+
+    ``python`` is a full version (``3.12.0`` where only ``3.12`` was said); ``glibc`` is
+    ``(major, minor)``; ``driver`` and ``toolkit`` are None where unknown.
+    """
+
+    cuda: CudaVersion
+    archs: tuple[Arch, ...]
+    python: Version
+    machine: str = "x86_64"
+    glibc: tuple[int, int] = (2, 28)
+    driver: Version | None = None
+    toolkit: CudaVersion | None = None
+    gpu: str | None = None
+    free_threaded: bool = field(default=False)
+
+    @property
+    def python_minor(self) -> tuple[int, int]:
+        """``(3, 12)``."""
+        return (self.python.major, self.python.minor)
+
+    @property
+    def python_short(self) -> str:
+        """``3.12``, or ``3.13t`` for a free-threaded build."""
+        return f"{self.python.major}.{self.python.minor}" + ("t" if self.free_threaded else "")
+
+    @property
+    def glibc_text(self) -> str:
+        """``2.35``."""
+        return f"{self.glibc[0]}.{self.glibc[1]}"
+
+    @property
+    def archs_text(self) -> str:
+        """``sm_100, sm_120``."""
+        return ", ".join(map(str, self.archs))
+
+    def platforms(self) -> Iterator[str]:
+        """Platform tags of this machine, the most specific first."""
+        oldest = _OLDEST_GLIBC_MINOR.get(self.machine, 17)
+        for minor in range(self.glibc[1], oldest - 1, -1):
+            yield f"manylinux_{self.glibc[0]}_{minor}_{self.machine}"
+            if minor in _LEGACY_MANYLINUX and (minor == 17 or self.machine == "x86_64"):
+                yield f"{_LEGACY_MANYLINUX[minor]}_{self.machine}"
+        yield f"linux_{self.machine}"
+
+    @cached_property
+    def tag_rank(self) -> dict[Tag, int]:
+        """Every wheel tag this machine takes, with its rank: 0 is the best."""
+        interpreter = f"cp{self.python.major}{self.python.minor}"
+        abi = interpreter + ("t" if self.free_threaded else "")
+        platforms = list(self.platforms())
+        ordered = [
+            *cpython_tags(self.python_minor, [abi], platforms),
+            *compatible_tags(self.python_minor, interpreter, platforms),
+        ]
+        ranks: dict[Tag, int] = {}
+        for tag in ordered:
+            ranks.setdefault(tag, len(ranks))
+        return ranks
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The marker environment of the target; nothing of the host enters it."""
+        return Environment(
+            implementation_name="cpython",
+            implementation_version=str(self.python),
+            os_name="posix",
+            platform_machine=self.machine,
+            platform_python_implementation="CPython",
+            platform_release="",
+            platform_system="Linux",
+            platform_version="",
+            python_full_version=str(self.python),
+            python_version=f"{self.python.major}.{self.python.minor}",
+            sys_platform="linux",
+        )

@@ -1,0 +1,1 @@
+"""The solve: a thin resolvelib provider over ports that the command line wires up."""
