@@ -1,0 +1,131 @@
+"""Curated facts, as values: what ``resolver.compat`` loads from ``knowledge/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact, Listing, Metadata
+from resolver.model.channel import Channel
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.reason import Grade, Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaRelease:
+    """One CUDA toolkit release.
+
+    ``archs``: what its ``ptxas`` can target (cubin targets, suffixes included).
+    ``driver_family``: the oldest Linux driver of the major's minor-version compatibility.
+    ``driver_packaged``: the driver that came with the toolkit, None where no source is known.
+    """
+
+    id: str
+    version: CudaVersion
+    archs: tuple[Arch, ...]
+    driver_family: Version
+    driver_packaged: Version | None
+    archs_source: str
+    driver_source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A GPU by the names people use, with its compute capability."""
+
+    id: str
+    names: tuple[str, ...]
+    arch: Arch
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What is known of one build of a release without reading it: CUDA, device code, ABI.
+
+    ``versions`` are public versions; ``local`` is the local version of the build's files (None
+    for files without one); ``channel`` names the channel where that matters, else None.
+    ``cuda`` is None for a CPU build. ``codes`` is None where unknown.
+    """
+
+    id: str
+    project: NormalizedName
+    versions: SpecifierSet
+    local: str | None
+    channel: str | None
+    machine: str
+    cuda: CudaVersion | None
+    codes: tuple[DeviceCode, ...] | None
+    cxx11_abi: bool | None
+    grade: Grade
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkewGroup:
+    """Packages that must share a public version at run time."""
+
+    id: str
+    projects: tuple[NormalizedName, ...]
+    source: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTuple:
+    """A combination that is known to work or to fail.
+
+    ``packages`` maps project to the exact version (local part included where it matters).
+    ``cuda``, ``archs``, ``machines`` and ``python`` bound the targets it speaks for; empty or
+    None means any. ``pins`` is the preferred closure: exact requirements with markers.
+    ``exclude_newer`` (ISO date) is the day whose index the pins were solved on.
+    A bad tuple carries the Reason it is rejected with. ``remedies`` are for people.
+    """
+
+    id: str
+    title: str
+    verdict: Literal["good", "bad"]
+    grade: Grade
+    date: str
+    source: str
+    packages: Mapping[NormalizedName, Version]
+    cuda: tuple[CudaVersion, ...] = ()
+    archs: tuple[Arch, ...] = ()
+    machines: tuple[str, ...] = ()
+    python: SpecifierSet | None = None
+    pins: tuple[Requirement, ...] = ()
+    reason: Reason | None = None
+    notes: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+
+
+class Snapshot(Protocol):
+    """Recorded listings and metadata, for channels that cannot be reached."""
+
+    def listing(self, channel: str, project: NormalizedName) -> Listing | None:
+        """The recorded, partial listing of ``project`` on ``channel``; None where none is held."""
+        ...
+
+    def metadata(self, artifact: Artifact) -> Metadata | None:
+        """The recorded metadata of the file with this artifact's sha256; None where not held."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """The whole database."""
+
+    channels: tuple[Channel, ...] = ()
+    cuda: Mapping[CudaVersion, CudaRelease] = field(default_factory=dict)
+    gpus: tuple[Gpu, ...] = ()
+    builds: tuple[Build, ...] = ()
+    skews: tuple[SkewGroup, ...] = ()
+    tuples: tuple[KnownTuple, ...] = ()
+    snapshot: Snapshot
