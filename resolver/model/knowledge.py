@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -84,6 +84,9 @@ class KnownTuple:
     ``packages`` maps project to the exact version (local part included where it matters).
     ``cuda``, ``archs``, ``machines`` and ``python`` bound the targets it speaks for; empty or
     None means any. ``pins`` is the preferred closure: exact requirements with markers.
+    ``packages_by_machine`` replaces entries of ``packages`` on one machine or adds to them (wheels
+    whose version has a local part on x86_64 and none on aarch64); ``packages_for`` merges the two.
+    ``channels`` names the channel a package must come from, where that is part of the fact.
     ``exclude_newer`` (ISO date) is the day whose index the pins were solved on.
     A bad tuple carries the Reason it is rejected with. ``remedies`` are for people.
     """
@@ -104,13 +107,42 @@ class KnownTuple:
     notes: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     exclude_newer: str | None = None
+    packages_by_machine: Mapping[str, Mapping[NormalizedName, Version]] = field(
+        default_factory=dict
+    )
+    channels: Mapping[NormalizedName, str] = field(default_factory=dict)
+
+    def packages_for(self, machine: str) -> Mapping[NormalizedName, Version]:
+        """The exact versions on ``machine``."""
+        return {**self.packages, **self.packages_by_machine.get(machine, {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A shared library and the wheel that brings it.
+
+    ``cuda`` is the CUDA major the wheel belongs to, None where one wheel serves every major.
+    ``directory`` is where the wheel puts the file, relative to site-packages: ``nvidia/cu13/lib``.
+    """
+
+    id: str
+    soname: str
+    cuda: int | None
+    project: NormalizedName
+    directory: str
+    source: str
 
 
 class Snapshot(Protocol):
     """Recorded listings and metadata, for channels that cannot be reached."""
 
-    def listing(self, channel: str, project: NormalizedName) -> Listing | None:
-        """The recorded, partial listing of ``project`` on ``channel``; None where none is held."""
+    def listing(
+        self, channel: str, project: NormalizedName, tags: Collection[str] | None = None
+    ) -> Listing | None:
+        """The recorded, partial listing of ``project`` on ``channel``; None where none is held.
+
+        ``tags`` keeps only what the channel's directories of these index tags (``cu130``) list.
+        """
         ...
 
     def metadata(self, artifact: Artifact) -> Metadata | None:
@@ -128,4 +160,5 @@ class Knowledge:
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()
+    libraries: tuple[Library, ...] = ()
     snapshot: Snapshot

@@ -1,0 +1,359 @@
+"""The form of the files in ``knowledge/``: what a person may write there.
+
+Every fact has an ``id``, a ``source`` and a ``date``; a key that is not listed here is an error.
+Keys are written in kebab case (``opt-in``). Each model gives the frozen value that the rest of
+the program speaks in through ``value()``. The files are described in ``docs/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Annotated, Literal, NewType
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from resolver.model.channel import Channel
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.knowledge import Build, CudaRelease, Gpu, KnownTuple, Library, SkewGroup
+from resolver.model.reason import Code, Grade, Reason, Severity
+
+PinLine = NewType("PinLine", str)
+
+
+def _parse_version(value: object) -> Version:
+    try:
+        return Version(_text(value))
+    except InvalidVersion as error:
+        raise ValueError(f"not a version: {value!r}") from error
+
+
+def _parse_specifier(value: object) -> SpecifierSet:
+    try:
+        return SpecifierSet(_text(value))
+    except InvalidSpecifier as error:
+        raise ValueError(f"not a version specifier: {value!r}") from error
+
+
+def _parse_requirement(value: object) -> Requirement:
+    try:
+        return Requirement(_text(value))
+    except InvalidRequirement as error:
+        raise ValueError(f"not a requirement: {value!r}") from error
+
+
+def _parse_name(value: object) -> NormalizedName:
+    text = _text(value)
+    name = canonicalize_name(text)
+    if name != text:
+        raise ValueError(f"not a normalized project name: {value!r}, write {name!r}")
+    return name
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"must be a text that is not empty, not {value!r}")
+    return value
+
+
+def _parse_build_cuda(value: object) -> CudaVersion | None:
+    return None if value == "cpu" else CudaVersion.parse(_text(value))
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Name = Annotated[NormalizedName, BeforeValidator(_parse_name)]
+VersionText = Annotated[Version, BeforeValidator(_parse_version)]
+SpecifierText = Annotated[SpecifierSet, BeforeValidator(_parse_specifier)]
+RequirementText = Annotated[Requirement, BeforeValidator(_parse_requirement)]
+CudaText = Annotated[CudaVersion, BeforeValidator(lambda v: CudaVersion.parse(_text(v)))]
+BuildCudaText = Annotated[CudaVersion | None, BeforeValidator(_parse_build_cuda)]
+ArchText = Annotated[Arch, BeforeValidator(lambda v: Arch.parse(_text(v)))]
+CodeText = Annotated[DeviceCode, BeforeValidator(lambda v: DeviceCode.parse(_text(v)))]
+Machine = Literal["x86_64", "aarch64"]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
+
+
+class Model(BaseModel):
+    """Base of all: strict about keys, kebab case in the files."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        arbitrary_types_allowed=True,
+        alias_generator=lambda name: name.replace("_", "-"),
+    )
+
+
+class Fact(Model):
+    """What every fact carries; ``date`` is the day the fact was established."""
+
+    id: Slug
+    date: datetime.date
+
+
+class ChannelFact(Fact):
+    """One ``[[channel]]`` of ``channels.toml``."""
+
+    title: Text
+    url: Text
+    projects: tuple[Name, ...] = Field(min_length=1)
+    cuda_tags: tuple[Annotated[str, Field(pattern=r"^cu\d{3}$")], ...] = ()
+    opt_in: bool = False
+    source: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> ChannelFact:
+        if ("{cuda}" in self.url) != bool(self.cuda_tags):
+            raise ValueError("cuda-tags must be given where url has {cuda}, and nowhere else")
+        if not self.url.startswith("https://"):
+            raise ValueError(f"url must start with https://, not {self.url!r}")
+        return self
+
+    def value(self) -> Channel:
+        """As the rest of the program knows it."""
+        return Channel(
+            name=self.id,
+            title=self.title,
+            url=self.url,
+            projects=frozenset(self.projects),
+            cuda_tags=self.cuda_tags,
+            opt_in=self.opt_in,
+            source=self.source,
+        )
+
+
+class CudaFact(Fact):
+    """One ``[[release]]`` of ``cuda.toml``; its two sources stand apart."""
+
+    version: CudaText
+    archs: tuple[ArchText, ...] = Field(min_length=1)
+    archs_source: Text
+    driver_family: VersionText
+    driver_packaged: VersionText | None = None
+    driver_source: Text
+
+    def value(self) -> CudaRelease:
+        """As the rest of the program knows it."""
+        return CudaRelease(
+            id=self.id,
+            version=self.version,
+            archs=tuple(sorted(self.archs)),
+            driver_family=self.driver_family,
+            driver_packaged=self.driver_packaged,
+            archs_source=self.archs_source,
+            driver_source=self.driver_source,
+        )
+
+
+class LibraryFact(Fact):
+    """One ``[[library]]`` of ``libraries.toml``."""
+
+    soname: Annotated[str, Field(pattern=r"^lib.+\.so(\.\d+)*$")]
+    cuda: Annotated[int, Field(ge=11, le=99)] | None = None
+    project: Name
+    directory: Annotated[str, Field(pattern=r"^[^/].*[^/]$")]
+    source: Text
+
+    def value(self) -> Library:
+        """As the rest of the program knows it."""
+        return Library(
+            id=self.id,
+            soname=self.soname,
+            cuda=self.cuda,
+            project=self.project,
+            directory=self.directory,
+            source=self.source,
+        )
+
+
+class GpuFact(Fact):
+    """One ``[[gpu]]`` of ``gpus.toml``: the first name is the one that is shown."""
+
+    names: tuple[Text, ...] = Field(min_length=1)
+    arch: ArchText
+    source: Text
+
+    def value(self) -> Gpu:
+        """As the rest of the program knows it."""
+        return Gpu(id=self.id, names=self.names, arch=self.arch, source=self.source)
+
+
+class BuildFact(Fact):
+    """One ``[[build]]`` of ``builds.toml``; ``cuda = "cpu"`` is a build without CUDA."""
+
+    project: Name
+    versions: SpecifierText
+    local: str | None = None
+    channel: Slug | None = None
+    machine: Machine
+    cuda: BuildCudaText
+    codes: tuple[CodeText, ...] | None = None
+    cxx11_abi: bool | None = None
+    grade: Grade
+    source: Text
+
+    def value(self) -> Build:
+        """As the rest of the program knows it."""
+        return Build(
+            id=self.id,
+            project=self.project,
+            versions=self.versions,
+            local=self.local,
+            channel=self.channel,
+            machine=self.machine,
+            cuda=self.cuda,
+            codes=self.codes,
+            cxx11_abi=self.cxx11_abi,
+            grade=self.grade,
+            source=self.source,
+        )
+
+
+class SkewFact(Fact):
+    """One ``[[skew]]`` of ``skews.toml``."""
+
+    projects: tuple[Name, ...] = Field(min_length=2)
+    source: Text
+    remedy: Text
+
+    def value(self) -> SkewGroup:
+        """As the rest of the program knows it."""
+        return SkewGroup(id=self.id, projects=self.projects, source=self.source, remedy=self.remedy)
+
+
+class ReasonFact(Model):
+    """The ``[reason]`` of a known-bad tuple; the fields are those of ``model.reason.Reason``."""
+
+    code: Code
+    severity: Severity = Severity.FATAL
+    grade: Grade
+    subject: Text
+    object: Text | None = None
+    member: Text | None = None
+    needs: Text
+    found: Text
+    symbols: tuple[Text, ...] = ()
+    works_with: Text | None = None
+    evidence: Text
+    remedy: Text
+
+    def value(self) -> Reason:
+        """As the rest of the program knows it."""
+        return Reason(
+            code=self.code,
+            subject=self.subject,
+            needs=self.needs,
+            found=self.found,
+            evidence=self.evidence,
+            severity=self.severity,
+            grade=self.grade,
+            object=self.object,
+            member=self.member,
+            symbols=self.symbols,
+            works_with=self.works_with,
+            remedy=self.remedy,
+        )
+
+
+class TupleFact(Fact):
+    """One file of ``tuples/``; the file's name is its id."""
+
+    title: Text
+    verdict: Literal["good", "bad"]
+    grade: Grade
+    source: Text
+    cuda: tuple[CudaText, ...] = ()
+    archs: tuple[ArchText, ...] = ()
+    machines: tuple[Machine, ...] = ()
+    python: SpecifierText | None = None
+    exclude_newer: datetime.date | None = None
+    packages: Mapping[Name, VersionText] = Field(min_length=1)
+    packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
+    channels: Mapping[Name, Slug] = {}
+    notes: tuple[Text, ...] = ()
+    remedies: tuple[Text, ...] = ()
+    reason: ReasonFact | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> TupleFact:
+        if (self.verdict == "bad") != (self.reason is not None):
+            raise ValueError("a bad tuple has a [reason], a good one has none")
+        if self.verdict == "good" and self.exclude_newer is None:
+            raise ValueError("a good tuple has exclude-newer, the day its pins are solved on")
+        listed = set(self.packages).union(*self.packages_by_machine.values())
+        if unknown := sorted(set(self.channels) - listed):
+            raise ValueError(f"channels names {unknown[0]}, which is not among the packages")
+        return self
+
+    def value(self, pins: tuple[Requirement, ...] = ()) -> KnownTuple:
+        """As the rest of the program knows it, with the pins of its pins file."""
+        return KnownTuple(
+            id=self.id,
+            title=self.title,
+            verdict=self.verdict,
+            grade=self.grade,
+            date=self.date.isoformat(),
+            source=self.source,
+            packages=dict(sorted(self.packages.items())),
+            cuda=self.cuda,
+            archs=self.archs,
+            machines=self.machines,
+            python=self.python,
+            pins=pins,
+            reason=self.reason.value() if self.reason else None,
+            notes=self.notes,
+            remedies=self.remedies,
+            exclude_newer=self.exclude_newer.isoformat() if self.exclude_newer else None,
+            packages_by_machine={
+                machine: dict(sorted(changes.items()))
+                for machine, changes in sorted(self.packages_by_machine.items())
+            },
+            channels=dict(sorted(self.channels.items())),
+        )
+
+
+class PinsFile(Model):
+    """A generated ``tuples/<id>.pins.toml``: the closure of a good tuple."""
+
+    tuple: Slug
+    pins: Annotated[list[RequirementText], Field(min_length=1)]
+
+
+class ChannelsFile(Model):
+    """``channels.toml``."""
+
+    channel: tuple[ChannelFact, ...]
+
+
+class CudaFile(Model):
+    """``cuda.toml``."""
+
+    release: tuple[CudaFact, ...]
+
+
+class LibrariesFile(Model):
+    """``libraries.toml``."""
+
+    library: tuple[LibraryFact, ...]
+
+
+class GpusFile(Model):
+    """``gpus.toml``."""
+
+    gpu: tuple[GpuFact, ...]
+
+
+class BuildsFile(Model):
+    """``builds.toml``."""
+
+    build: tuple[BuildFact, ...]
+
+
+class SkewsFile(Model):
+    """``skews.toml``."""
+
+    skew: tuple[SkewFact, ...]
