@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from packaging.markers import Environment
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
@@ -84,18 +83,18 @@ class Target:
         return ranks
 
     @cached_property
-    def environment(self) -> Environment:
+    def environment(self) -> dict[str, str]:
         """The marker environment of the target; nothing of the host enters it."""
-        return Environment(
-            implementation_name="cpython",
-            implementation_version=str(self.python),
-            os_name="posix",
-            platform_machine=self.machine,
-            platform_python_implementation="CPython",
-            platform_release="",
-            platform_system="Linux",
-            platform_version="",
-            python_full_version=str(self.python),
-            python_version=f"{self.python.major}.{self.python.minor}",
-            sys_platform="linux",
-        )
+        return {
+            "implementation_name": "cpython",
+            "implementation_version": str(self.python),
+            "os_name": "posix",
+            "platform_machine": self.machine,
+            "platform_python_implementation": "CPython",
+            "platform_release": "",
+            "platform_system": "Linux",
+            "platform_version": "",
+            "python_full_version": str(self.python),
+            "python_version": f"{self.python.major}.{self.python.minor}",
+            "sys_platform": "linux",
+        }

@@ -8,6 +8,9 @@ from typing import Protocol
 from packaging.utils import NormalizedName
 
 from resolver.model.artifact import Artifact, Listing, Metadata
+from resolver.model.host import HostNeed
+from resolver.model.outcome import Pair
+from resolver.model.reason import Reason
 
 
 class Index(Protocol):
@@ -39,4 +42,38 @@ class Index(Protocol):
 
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how the index was read, in a stable order."""
+        ...
+
+
+class Rules(Protocol):
+    """What curated facts say of one target; pure and quick."""
+
+    def target_needs(self) -> tuple[HostNeed, ...]:
+        """What the wished-for CUDA needs of driver and GPU."""
+        ...
+
+    def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
+        """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""
+        ...
+
+    def cuda_rank(self, artifact: Artifact) -> int:
+        """Order among builds of one release by CUDA; 0 is exactly the target's."""
+        ...
+
+    def candidate_needs(
+        self, artifact: Artifact, metadata: Metadata | None
+    ) -> tuple[HostNeed, ...]:
+        """What a file needs of the host, by facts about it, and by its metadata once read."""
+        ...
+
+    def remarks(self, artifact: Artifact, metadata: Metadata) -> tuple[Reason, ...]:
+        """What a user must be told of a chosen file: never fatal."""
+        ...
+
+
+class Evidence(Protocol):
+    """What the bytes of files say of them together."""
+
+    def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
+        """The measured pair, None where the bytes of one of them are not known."""
         ...

@@ -1,0 +1,146 @@
+"""Answers as the documents of ``contract``."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from pydantic import BaseModel
+
+from resolver.explain import contract
+from resolver.explain.render_text import conflict_text
+from resolver.model.outcome import Judgement, Outcome, Pair
+from resolver.model.reason import Reason
+from resolver.model.target import Target
+
+
+def dump(model: BaseModel) -> str:
+    """One JSON document, indented, keys in the contract's order, ending in a newline."""
+    document = model.model_dump(mode="json", by_alias=True)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def load_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema shipped for one command; KeyError for an unknown name."""
+    if name not in contract.MODELS:
+        raise KeyError(name)
+    text = resources.files("resolver").joinpath(f"schemas/{name}.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def build_schema(name: str) -> str:
+    """The JSON Schema of one command's document, as the package ships it."""
+    schema = contract.MODELS[name].model_json_schema(by_alias=True, mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = f"abilock {name.replace('-', ' ')}"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+def target_model(target: Target) -> contract.TargetModel:
+    """The target."""
+    return contract.TargetModel(
+        cuda=str(target.cuda),
+        arch=[str(arch) for arch in target.archs],
+        python=target.python_short,
+        machine=target.machine,
+        glibc=target.glibc_text,
+        driver=None if target.driver is None else str(target.driver),
+        toolkit=None if target.toolkit is None else str(target.toolkit),
+        gpu=target.gpu,
+    )
+
+
+def reason_model(reason: Reason) -> contract.ReasonModel:
+    """One reason."""
+    return contract.ReasonModel(
+        code=reason.code,
+        severity=reason.severity,
+        subject=reason.subject,
+        object=reason.object,
+        member=reason.member,
+        needs=reason.needs,
+        found=reason.found,
+        symbols=list(reason.symbols),
+        works_with=reason.works_with,
+        grade=reason.grade,
+        evidence=reason.evidence,
+        remedy=reason.remedy,
+    )
+
+
+def _pair(pair: Pair) -> contract.PairModel:
+    return contract.PairModel(
+        extension=pair.extension,
+        torch=pair.torch,
+        grade=pair.grade,
+        symbols=pair.symbols,
+        evidence=pair.evidence,
+    )
+
+
+def resolve_model(outcome: Outcome) -> contract.ResolveModel:
+    """The document of ``resolve``."""
+    conflict = None
+    if outcome.conflict is not None:
+        conflict = contract.ConflictModel(
+            tree=contract.ConflictTree(
+                requests=list(outcome.conflict.requests),
+                reasons=[reason_model(reason) for reason in outcome.conflict.reasons],
+            ),
+            text=conflict_text(outcome.conflict),
+        )
+    return contract.ResolveModel(
+        target=target_model(outcome.target),
+        requests=list(outcome.requests),
+        verdict=outcome.verdict,
+        packages=[
+            contract.PackageModel(
+                name=package.artifact.name,
+                version=str(package.artifact.version),
+                filename=package.artifact.filename,
+                channel=package.artifact.channel,
+                origin=package.artifact.origin,
+                sha256=package.artifact.sha256 or "",
+                url=package.artifact.url,
+                size=package.artifact.size,
+                dependencies=list(package.dependencies),
+            )
+            for package in outcome.packages
+        ],
+        pairs=[_pair(pair) for pair in outcome.pairs],
+        tuple=None if outcome.tuple_ is None else outcome.tuple_.id,
+        reasons=[reason_model(reason) for reason in outcome.reasons],
+        notes=list(outcome.notes),
+        conflict=conflict,
+        relaxations=[],
+    )
+
+
+def why_model(judgement: Judgement) -> contract.WhyModel:
+    """The document of ``why``."""
+    return contract.WhyModel(
+        target=target_model(judgement.target),
+        requests=list(judgement.requests),
+        verdict=judgement.verdict,
+        grade=judgement.grade,
+        reasons=[reason_model(reason) for reason in judgement.reasons],
+        alternatives=[
+            contract.AlternativeModel(
+                change=[
+                    contract.ChangeModel.model_validate(
+                        {"name": step.name, "from": step.before, "to": step.after}
+                    )
+                    for step in alternative.changes
+                ],
+                verdict=alternative.verdict,
+                grade=alternative.grade,
+                command=alternative.command,
+            )
+            for alternative in judgement.alternatives
+        ],
+        pairs=[_pair(pair) for pair in judgement.pairs],
+        remedies=list(judgement.remedies),
+        notes=list(judgement.notes),
+    )

@@ -1,0 +1,242 @@
+"""Answers as text for people: what was asked, because, therefore, and the next step.
+
+Plain strings; the command line adds colour by the first word of a line. Nothing here reads the
+clock: ``today`` is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.outcome import Alternative, Conflict, Judgement, Outcome, Package, Pair
+from resolver.model.reason import Code, Reason, Severity
+from resolver.model.target import Target
+
+_SHOWN = 12
+
+
+def target_text(target: Target) -> str:
+    """``CUDA 13.0, sm_120, Python 3.12, Linux x86_64 with glibc 2.35``."""
+    driver = f", driver {target.driver}" if target.driver else ""
+    return (
+        f"CUDA {target.cuda}, {target.archs_text}, Python {target.python_short}, "
+        f"Linux {target.machine} with glibc {target.glibc_text}{driver}"
+    )
+
+
+# reasons
+
+
+def reason_text(reason: Reason) -> str:
+    """One reason as a short block, demangled names first."""
+    head = reason.subject if reason.object is None else f"{reason.subject} with {reason.object}"
+    lines = [f"{reason.code}: {head}"]
+    rows = [
+        ("needs", reason.needs),
+        ("found", reason.found),
+        ("in", reason.member),
+        ("symbol", " ".join(reason.symbols) or None),
+        ("works with", reason.works_with),
+        ("known by", f"{reason.evidence} ({reason.grade})"),
+        ("fix", reason.remedy),
+    ]
+    lines += [f"  {label:<10}  {text}" for label, text in rows if text]
+    return "\n".join(lines)
+
+
+def conflict_text(conflict: Conflict) -> str:
+    """Why the requests exclude each other. Several pins on shared projects make one table."""
+    pins = [r for r in conflict.reasons if r.code is Code.VERSION_CONFLICT and r.object]
+    others = [r for r in conflict.reasons if r not in pins]
+    blocks = [_pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)]
+    blocks += [reason_text(reason) for reason in others]
+    return "\n\n".join(blocks)
+
+
+def _pins_text(pair: tuple[str, str | None], pins: Sequence[Reason]) -> str:
+    subject, other = pair
+    ours = [r for r in pins if (r.subject, r.object) == pair]
+    width = max(len(r.needs) for r in ours)
+    lines = [f"{subject} and {other} exclude each other:"]
+    for i, reason in enumerate(ours):
+        word = "because" if i == 0 else "and"
+        lines.append(
+            f"  {word:<8}{subject} needs {reason.needs:<{width}}   {other} needs {reason.found}"
+        )
+    lines.append(f"  known by  {ours[0].evidence} ({ours[0].grade})")
+    if ours[0].remedy:
+        lines.append(f"  fix       {ours[0].remedy}")
+    return "\n".join(lines)
+
+
+# resolve
+
+
+def outcome_text(outcome: Outcome, *, today: date, verbose: bool = False) -> str:
+    """The summary of ``resolve`` for people."""
+    if outcome.conflict is not None:
+        return "\n".join(_no_solution(outcome, outcome.conflict))
+    return "\n".join(_solved(outcome, today, verbose))
+
+
+def _no_solution(outcome: Outcome, conflict: Conflict) -> Iterator[str]:
+    asked = " ".join(outcome.requests) or "this target"
+    yield f"No solution for {asked} on {target_text(outcome.target)}."
+    if conflict.requests and set(conflict.requests) != set(outcome.requests):
+        yield f"What cannot hold: {', '.join(conflict.requests)}."
+    yield ""
+    yield conflict_text(conflict)
+    yield from _notes(outcome.notes)
+
+
+def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
+    count = len(outcome.packages)
+    noun = "package" if count == 1 else "packages"
+    yield f"Solved: {count} {noun} for {target_text(outcome.target)}."
+    yield ""
+    yield from _package_rows(outcome, verbose)
+    known = outcome.tuple_
+    if known is not None:
+        yield ""
+        yield f"Known-good set: {known.id}, {known.grade} {known.date} ({_age(known.date, today)})"
+        yield f"  {known.title}"
+        yield f"  source: {known.source}"
+    yield from _pairs(outcome.pairs)
+    yield from _findings(outcome.reasons)
+    yield from _snapshots(outcome.packages)
+    notes = [*outcome.notes, *(known.notes if known is not None else ())]
+    yield from _notes(notes)
+
+
+def _package_rows(outcome: Outcome, verbose: bool) -> Iterator[str]:
+    asked = {
+        request.split("[")[0].split("=")[0].split(">")[0].split("<")[0].strip().lower()
+        for request in outcome.requests
+    }
+    stack = {pair.extension.split(" ")[0] for pair in outcome.pairs} | {"torch"}
+    names = asked | stack
+    head = [p for p in outcome.packages if verbose or p.artifact.name in names]
+    head = head or list(outcome.packages)
+    if not verbose:
+        head = head[:_SHOWN]
+    name_width = max((len(p.artifact.name) for p in head), default=0)
+    version_width = max((len(str(p.artifact.version)) for p in head), default=0)
+    for package in head:
+        artifact = package.artifact
+        yield (
+            f"  {artifact.name:<{name_width}}  {artifact.version!s:<{version_width}}  "
+            f"{_origin(package)}"
+        )
+    rest = len(outcome.packages) - len(head)
+    if rest:
+        yield f"  and {rest} more in the lock (-v lists them)"
+
+
+def _origin(package: Package) -> str:
+    artifact = package.artifact
+    text = "default index" if artifact.channel == DEFAULT_CHANNEL else f"channel {artifact.channel}"
+    return f"{text}, from its snapshot" if artifact.origin == "snapshot" else text
+
+
+def _age(day: str, today: date) -> str:
+    days = (today - date.fromisoformat(day)).days
+    if days < 60:
+        return "today" if days <= 0 else f"{days} days old"
+    return f"{days // 30} months old"
+
+
+def _pairs(pairs: Iterable[Pair]) -> Iterator[str]:
+    rows = list(pairs)
+    if not rows:
+        return
+    yield ""
+    yield f"Beside {rows[0].torch}:"
+    width = max(len(pair.extension) for pair in rows)
+    for pair in rows:
+        yield f"  {pair.extension:<{width}}  {pair.grade:<8}  {pair.evidence}"
+
+
+def _findings(reasons: Sequence[Reason]) -> Iterator[str]:
+    for severity, title in ((Severity.DEGRADED, "Degraded"), (Severity.WARNING, "Warnings")):
+        of_kind = [reason for reason in reasons if reason.severity is severity]
+        if of_kind:
+            yield ""
+            yield f"{title}:"
+            for reason in of_kind:
+                yield "  " + reason_text(reason).replace("\n", "\n  ")
+
+
+def _snapshots(packages: Iterable[Package]) -> Iterator[str]:
+    recorded = [p for p in packages if p.artifact.origin == "snapshot"]
+    if not recorded:
+        return
+    yield ""
+    names = ", ".join(f"{p.artifact.name} {p.artifact.version}" for p in recorded[:_SHOWN])
+    more = f" and {len(recorded) - _SHOWN} more" if len(recorded) > _SHOWN else ""
+    yield f"From snapshots, not seen on their channel in this run: {names}{more}."
+    unplaced = [p for p in recorded if p.artifact.url is None]
+    if unplaced:
+        yield (
+            f"{len(unplaced)} of them have no known address and are locked by path: put the files "
+            "into the wheelhouse before installing."
+        )
+
+
+def _notes(notes: Sequence[str]) -> Iterator[str]:
+    if notes:
+        yield ""
+        yield "Notes:"
+        yield from (f"  - {note}" for note in dict.fromkeys(notes))
+
+
+# why
+
+
+def judgement_text(judgement: Judgement) -> str:
+    """The answer of ``why`` for people."""
+    return "\n".join(_judgement(judgement))
+
+
+def _judgement(judgement: Judgement) -> Iterator[str]:
+    asked = " with ".join(judgement.requests)
+    where = target_text(judgement.target)
+    match judgement.verdict:
+        case "accepted":
+            yield f"Accepted: {asked} on {where}."
+        case "rejected":
+            yield f"Rejected: {asked} on {where}."
+        case "unknown":
+            yield f"Unknown: {asked} on {where}: a file that decides could not be read."
+    fatal = [r for r in judgement.reasons if r.severity is Severity.FATAL]
+    rest = [r for r in judgement.reasons if r.severity is not Severity.FATAL]
+    if fatal:
+        yield ""
+        yield conflict_text(Conflict(requests=(), reasons=tuple(fatal)))
+    if judgement.verdict == "accepted":
+        yield from _pairs(judgement.pairs)
+        if not judgement.pairs:
+            yield ""
+            yield "No package of the set links with torch: nothing binary has to agree."
+    yield from _findings(rest)
+    yield from _alternatives(judgement.alternatives)
+    if judgement.remedies:
+        yield ""
+        yield "Also:"
+        yield from (f"  - {remedy}" for remedy in judgement.remedies)
+    yield from _notes(judgement.notes)
+
+
+def _alternatives(alternatives: Sequence[Alternative]) -> Iterator[str]:
+    if not alternatives:
+        return
+    yield ""
+    yield "Use instead:"
+    for alternative in alternatives:
+        steps = ", ".join(
+            f"{step.name} {step.after}" + (f" (not {step.before})" if step.before else "")
+            for step in alternative.changes
+        )
+        yield f"  {steps}: {alternative.grade}, and it solves"
+        yield f"    {alternative.command}"

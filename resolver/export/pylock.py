@@ -1,0 +1,218 @@
+"""The lock: ``pylock.toml`` (PEP 751) from a solution, written atomically, and read back.
+
+``[tool.abilock]`` holds the target, the request and how each pair is known; each package's
+``tool.abilock`` names its channel.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import tomli_w
+from packaging.markers import Marker
+from packaging.pylock import (
+    Package as LockedPackage,
+)
+from packaging.pylock import (
+    PackageWheel,
+    Pylock,
+    PylockUnsupportedVersionError,
+    PylockValidationError,
+    is_valid_pylock_path,
+)
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from resolver.errors import DamagedData, UsageError
+from resolver.model.outcome import Outcome, Package
+from resolver.model.target import Target
+
+LOCK_VERSION = Version("1.0")
+
+
+def build_lock(outcome: Outcome, *, wheelhouse: str, lock_dir: Path) -> Pylock:
+    """The lock of a solved outcome.
+
+    A file without a known address is locked by path in ``wheelhouse`` (relative to the lock's
+    directory, as PEP 751 asks).
+    """
+    target = outcome.target
+    return Pylock(
+        lock_version=LOCK_VERSION,
+        environments=[Marker(_environment(target))],
+        requires_python=SpecifierSet(f"=={target.python.major}.{target.python.minor}.*"),
+        created_by="abilock",
+        packages=[_package(package, wheelhouse, lock_dir) for package in outcome.packages],
+        tool={"abilock": _tool(outcome)},
+    )
+
+
+def _environment(target: Target) -> str:
+    return (
+        f'python_version == "{target.python.major}.{target.python.minor}"'
+        f' and sys_platform == "linux" and platform_machine == "{target.machine}"'
+    )
+
+
+def _package(package: Package, wheelhouse: str, lock_dir: Path) -> LockedPackage:
+    artifact = package.artifact
+    path = None
+    if artifact.path is not None:
+        path = _relative(Path(artifact.path), lock_dir)
+    elif artifact.url is None:
+        path = str(PurePosixPath(wheelhouse, artifact.filename))
+    return LockedPackage(
+        name=artifact.name,
+        version=artifact.version,
+        dependencies=[{"name": name} for name in package.dependencies] or None,
+        wheels=[
+            PackageWheel(
+                name=artifact.filename,
+                upload_time=artifact.upload_time,
+                url=None if path else artifact.url,
+                path=path,
+                size=artifact.size,
+                hashes={"sha256": artifact.sha256 or ""},
+            )
+        ],
+        tool={"abilock": {"channel": artifact.channel, "from": artifact.origin}},
+    )
+
+
+def _relative(path: Path, lock_dir: Path) -> str:
+    return PurePosixPath(os.path.relpath(path, lock_dir)).as_posix()
+
+
+def target_table(target: Target) -> dict[str, Any]:
+    """The target as plain values, for locks and JSON alike."""
+    table: dict[str, Any] = {
+        "cuda": str(target.cuda),
+        "arch": [str(arch) for arch in target.archs],
+        "python": target.python_short,
+        "machine": target.machine,
+        "glibc": target.glibc_text,
+    }
+    if target.driver is not None:
+        table["driver"] = str(target.driver)
+    if target.toolkit is not None:
+        table["toolkit"] = str(target.toolkit)
+    if target.gpu is not None:
+        table["gpu"] = target.gpu
+    return table
+
+
+def _tool(outcome: Outcome) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "version": 1,
+        "requests": list(outcome.requests),
+        "target": target_table(outcome.target),
+    }
+    if outcome.tuple_ is not None:
+        known = outcome.tuple_
+        table["known-good"] = {
+            "id": known.id,
+            "grade": str(known.grade),
+            "date": known.date,
+            "source": known.source,
+        }
+    table["pairs"] = [
+        {
+            "extension": pair.extension,
+            "torch": pair.torch,
+            "grade": str(pair.grade),
+            "evidence": pair.evidence,
+            **({} if pair.symbols is None else {"symbols": pair.symbols}),
+        }
+        for pair in outcome.pairs
+    ]
+    table["findings"] = [
+        {
+            "code": str(reason.code),
+            "severity": str(reason.severity),
+            "subject": reason.subject,
+            "found": reason.found,
+        }
+        for reason in outcome.reasons
+    ]
+    return table
+
+
+def render_lock(lock: Pylock) -> str:
+    """The lock as TOML; equal locks give equal bytes."""
+    return tomli_w.dumps(lock.to_dict(), multiline_strings=False)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace ``path`` as a whole or leave it as it is; OSError when it cannot be written.
+
+    The new bytes are on disk before the rename, so that a crash leaves one or the other.
+    """
+    directory = path.parent if str(path.parent) else Path()
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=directory)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_lock_name(path: Path) -> None:
+    """Raise UsageError when PEP 751 does not allow the file name."""
+    if not is_valid_pylock_path(path):
+        raise UsageError(
+            f"{path.name!r} is not a name for a lock file",
+            hint="name it pylock.toml or pylock.NAME.toml, where NAME has no dot (PEP 751)",
+        )
+
+
+def load_lock(path: Path) -> Pylock:
+    """Read a lock. UsageError when there is none; DamagedData when it is not a valid one."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"no lock file at {path}", hint="write one first: abilock resolve --cuda ... --arch ..."
+        ) from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DamagedData(
+            f"{path} is not valid TOML: {error}", hint="remove the file and resolve again"
+        ) from error
+    try:
+        return Pylock.from_dict(document)
+    except (PylockValidationError, PylockUnsupportedVersionError) as error:
+        raise DamagedData(
+            f"{path} is not a valid lock: {error}", hint="remove the file and resolve again"
+        ) from error
+
+
+def locked_versions(lock: Pylock) -> dict[str, Version]:
+    """The pins of a lock by project."""
+    return {p.name: p.version for p in lock.packages if p.version is not None}
+
+
+def lock_target(lock: Pylock) -> Mapping[str, Any]:
+    """The target table of a lock that abilock wrote; empty for another tool's."""
+    tool = lock.tool or {}
+    own = tool.get("abilock", {})
+    table = own.get("target", {}) if isinstance(own, Mapping) else {}
+    return table if isinstance(table, Mapping) else {}

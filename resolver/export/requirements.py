@@ -1,0 +1,69 @@
+"""A lock as hashed requirements that make uv take exactly its files.
+
+A file of the default index is named by version and hash, so the text needs no address; a file of
+another channel by its address, so that no index setting can put another in its place.
+Source: pip's requirements file format; uv's documentation of ``--require-hashes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.pylock import Package, PackageWheel, Pylock
+
+from resolver.errors import DamagedData
+from resolver.export.pylock import lock_target
+from resolver.model.channel import DEFAULT_CHANNEL
+
+
+def render_uv(lock: Pylock, *, source: str) -> str:
+    """Requirements for ``uv pip sync`` or ``uv pip install --require-hashes``.
+
+    Raises DamagedData when a package of the lock is not a wheel with a sha256.
+    """
+    lines = [*_head(lock, source)]
+    for package in sorted(lock.packages, key=lambda package: package.name):
+        lines += _requirement(package)
+    return "\n".join(lines) + "\n"
+
+
+def _head(lock: Pylock, source: str) -> Iterator[str]:
+    yield f"# abilock export --to uv, from {source}"
+    target = lock_target(lock)
+    if target:
+        arch = ", ".join(target.get("arch", ()))
+        yield (
+            f"# CUDA {target.get('cuda')}, {arch}, Python {target.get('python')}, "
+            f"Linux {target.get('machine')}, glibc {target.get('glibc')} or newer"
+        )
+    yield "# install: uv pip sync --require-hashes THIS-FILE"
+
+
+def _requirement(package: Package) -> Iterator[str]:
+    wheel = only_wheel(package)
+    digest = wheel.hashes["sha256"]
+    if wheel.path is not None:
+        yield f"./{wheel.path} \\" if not wheel.path.startswith(("/", ".")) else f"{wheel.path} \\"
+    elif _channel(package) == DEFAULT_CHANNEL or wheel.url is None:
+        yield f"{package.name}=={package.version} \\"
+    else:
+        yield f"{package.name} @ {wheel.url} \\"
+    yield f"    --hash=sha256:{digest}"
+
+
+def only_wheel(package: Package) -> PackageWheel:
+    """The one wheel of a package; DamagedData when there is none, or it has no sha256."""
+    wheels = package.wheels or ()
+    if len(wheels) != 1 or "sha256" not in wheels[0].hashes:
+        raise DamagedData(
+            f"{package.name} {package.version} is locked by {len(wheels)} wheels; one wheel with a "
+            "sha256 is needed",
+            hint="export from a lock that abilock resolve wrote",
+        )
+    return wheels[0]
+
+
+def _channel(package: Package) -> str:
+    tool: Mapping[str, Any] = (package.tool or {}).get("abilock", {})
+    return str(tool.get("channel", DEFAULT_CHANNEL))

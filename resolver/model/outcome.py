@@ -1,0 +1,103 @@
+"""What a solve, or the judgement of a set, came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.utils import NormalizedName
+
+from resolver.model.artifact import Artifact, Metadata
+from resolver.model.knowledge import KnownTuple
+from resolver.model.reason import Grade, Reason
+from resolver.model.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """One file of a solution, with the projects it depends on there."""
+
+    artifact: Artifact
+    metadata: Metadata
+    dependencies: tuple[NormalizedName, ...]
+
+    def __str__(self) -> str:
+        return f"{self.artifact.name} {self.artifact.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """An extension beside a torch, and how it is known that they load together.
+
+    ``symbols`` is the number of torch symbols that were checked, None where none were read.
+    """
+
+    extension: str
+    torch: str
+    grade: Grade
+    evidence: str
+    symbols: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Why there is no solution: the requests that exclude each other, and the facts between them.
+
+    ``requests`` is a minimal subset of what was asked: without any one of them it would solve.
+    """
+
+    requests: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The answer to ``resolve``. ``packages`` is sorted by name; empty on a conflict."""
+
+    target: Target
+    requests: tuple[str, ...]
+    verdict: Literal["solved", "conflict"]
+    packages: tuple[Package, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    tuple_: KnownTuple | None = None
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+    conflict: Conflict | None = None
+
+    def package(self, name: str) -> Package | None:
+        """The package of that normalized name, None where the solution has none."""
+        return next((p for p in self.packages if p.artifact.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One step of an alternative: a name goes from one value to another."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A neighbouring set or target, solved, with the command that locks it."""
+
+    changes: tuple[Change, ...]
+    verdict: Literal["accepted", "rejected", "unknown"]
+    grade: Grade
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The answer to ``why``: ``grade`` is the weakest link of what the verdict rests on."""
+
+    target: Target
+    requests: tuple[str, ...]
+    verdict: Literal["accepted", "rejected", "unknown"]
+    grade: Grade
+    reasons: tuple[Reason, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    remedies: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

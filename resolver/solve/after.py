@@ -1,0 +1,99 @@
+"""Rules over a whole solution, which no requirement of one file can state.
+
+Each rule, shown a solution that breaks it, names the ways to mend it: sets of bounds to solve
+again with. Trying every way keeps the search complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact
+from resolver.model.knowledge import SkewGroup
+from resolver.model.reason import Code, Grade, Reason
+from resolver.solve.candidate import Bound
+
+
+class AfterRule(Protocol):
+    """A rule over chosen files."""
+
+    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
+        """Ways to mend a broken solution, in the order to try; empty when it is not broken."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherThan:
+    """Accepts every file but those of one version."""
+
+    version: Version
+
+    def __call__(self, artifact: Artifact) -> bool:
+        return artifact.version != self.version
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPublic:
+    public: str
+
+    def __call__(self, artifact: Artifact) -> bool:
+        return artifact.version.public == self.public
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotTogether:
+    """A known-bad tuple: its members must not all be chosen."""
+
+    members: Mapping[NormalizedName, Version]
+    reason: Reason
+
+    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
+        """Forbid one member, each in turn."""
+        if any(
+            name not in chosen or chosen[name].version != version
+            for name, version in self.members.items()
+        ):
+            return ()
+        return tuple(
+            (Bound(name, OtherThan(version), self.reason, "known-bad set"),)
+            for name, version in self.members.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SameVersion:
+    """Packages that check at import that they share a public version."""
+
+    group: SkewGroup
+
+    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
+        """Bring the others to the version of one member, each member in turn."""
+        members = [chosen[name] for name in self.group.projects if name in chosen]
+        if len({member.version.public for member in members}) < 2:
+            return ()
+        shown = [f"{member.name} {member.version}" for member in members]
+        ways = []
+        for anchor, text in zip(members, shown, strict=True):
+            others = [member for member in members if member is not anchor]
+            reason = Reason(
+                code=Code.VERSION_SKEW,
+                subject=text,
+                object=", ".join(other for other in shown if other != text),
+                needs=f"{', '.join(m.name for m in members)} of one version",
+                found=", ".join(shown),
+                evidence=self.group.source,
+                grade=Grade.REPORTED,
+                remedy=self.group.remedy,
+            )
+            ways.append(
+                tuple(
+                    Bound(other.name, _OfPublic(anchor.version.public), reason, text)
+                    for other in others
+                )
+            )
+        return tuple(ways)

@@ -1,0 +1,267 @@
+"""From listings to candidates: which file of each version this target takes, and why not the rest.
+
+Everything that a file's name and its index row decide is decided here, once a project; what
+metadata or bytes decide is the provider's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.tags import Tag
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact, Listing
+from resolver.model.reason import Code, Reason
+from resolver.model.target import Target
+from resolver.solve.ports import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A version, or one file of it, that cannot be used, and why."""
+
+    project: NormalizedName
+    version: Version
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """What one project has for the target.
+
+    ``usable`` is in order of preference; ``rejected`` in order of version, newest first.
+    ``snapshots`` are the dates of partial listings among the sources.
+    """
+
+    project: NormalizedName
+    usable: tuple[Artifact, ...]
+    rejected: tuple[Rejection, ...]
+    channels: tuple[str, ...]
+    snapshots: tuple[str, ...] = ()
+    yanked: frozenset[Version] = frozenset()
+
+
+@dataclass(slots=True)
+class CatalogBuilder:
+    """Builds catalogs for one target. ``exclude_newer`` is an aware datetime."""
+
+    target: Target
+    rules: Rules
+    exclude_newer: datetime | None = None
+    _requires_python: dict[str, bool] = field(default_factory=dict)
+
+    def build(self, project: NormalizedName, listings: Iterable[Listing]) -> Catalog:
+        """Choose one file for each version of each channel; say why the others are left."""
+        by_version: dict[Version, list[tuple[int, Artifact]]] = defaultdict(list)
+        channels: list[str] = []
+        snapshots: set[str] = set()
+        for rank, listing in enumerate(listings):
+            if listing.channel not in channels:
+                channels.append(listing.channel)
+            if listing.snapshot_date:
+                snapshots.add(listing.snapshot_date)
+            for artifact in listing.artifacts:
+                by_version[artifact.version].append((rank, artifact))
+        usable: list[tuple[tuple[object, ...], Artifact]] = []
+        rejected: list[Rejection] = []
+        for version in sorted(by_version, reverse=True):
+            best: dict[tuple[int, object], tuple[tuple[object, ...], Artifact]] = {}
+            reasons: list[Reason] = []
+            for rank, artifact in by_version[version]:
+                reason = self._reject(artifact)
+                if reason is not None:
+                    reasons.append(reason)
+                    continue
+                key = self._preference(rank, artifact)
+                slot = (rank, self.rules.cuda_of(artifact))
+                if slot not in best or key < best[slot][0]:
+                    best[slot] = (key, artifact)
+            usable += best.values()
+            if not best:
+                rejected += (
+                    Rejection(project, version, reason) for reason in _most_telling(reasons)
+                )
+        usable.sort(key=lambda pair: pair[0])
+        public_order: dict[Version, list[Artifact]] = defaultdict(list)
+        for _, artifact in usable:
+            public_order[_public(artifact.version)].append(artifact)
+        ordered = [
+            a for version in sorted(public_order, reverse=True) for a in public_order[version]
+        ]
+        return Catalog(
+            project=project,
+            usable=tuple(ordered),
+            rejected=tuple(rejected),
+            channels=tuple(channels),
+            snapshots=tuple(sorted(snapshots)),
+            yanked=frozenset(a.version for a in ordered if a.yanked),
+        )
+
+    def _preference(self, rank: int, artifact: Artifact) -> tuple[object, ...]:
+        """Order within one public version: CUDA fit, tags, build tag, channel; the name last.
+
+        PEP 427: of two wheels with equal tags the higher build tag wins.
+        """
+        ranks = self.target.tag_rank
+        tag = min(ranks[tag] for tag in artifact.tags if tag in ranks)
+        build = artifact.build or (-1, "")
+        return (
+            self.rules.cuda_rank(artifact),
+            rank,
+            _Descending(artifact.version),
+            tag,
+            (-build[0], _Descending(build[1])),
+            artifact.filename,
+        )
+
+    def _reject(self, artifact: Artifact) -> Reason | None:
+        subject = f"{artifact.name} {artifact.version}"
+        if artifact.kind == "sdist":
+            return Reason(
+                code=Code.SDIST_ONLY,
+                subject=subject,
+                needs="a wheel",
+                found=f"a source distribution, {artifact.filename}",
+                evidence=f"files listed by channel {artifact.channel}",
+                remedy=f"build a wheel of {artifact.name} {artifact.version} and put it into a "
+                "directory given with --wheelhouse",
+            )
+        if self.exclude_newer is not None and (
+            artifact.upload_time is None or artifact.upload_time >= self.exclude_newer
+        ):
+            when = (
+                artifact.upload_time.date().isoformat()
+                if artifact.upload_time
+                else "at no known time"
+            )
+            return Reason(
+                code=Code.UPLOADED_LATER,
+                subject=subject,
+                needs=f"an upload before {self.exclude_newer.isoformat()}",
+                found=f"{artifact.filename}, uploaded {when}",
+                evidence=f"upload time listed by channel {artifact.channel}",
+                remedy="move --exclude-newer forward",
+            )
+        if not any(tag in self.target.tag_rank for tag in artifact.tags):
+            return self._tag_reason(artifact, subject)
+        if artifact.requires_python and not self._python_fits(artifact.requires_python):
+            return Reason(
+                code=Code.PYTHON_UNSUPPORTED,
+                subject=subject,
+                object=f"Python {self.target.python_short}",
+                needs=f"Python {artifact.requires_python}",
+                found=f"Python {self.target.python}",
+                evidence=f"Requires-Python of {artifact.filename}",
+                remedy="choose another --python",
+            )
+        if artifact.sha256 is None:
+            return Reason(
+                code=Code.HASH_MISSING,
+                subject=subject,
+                needs="a sha256 to lock the file by",
+                found=f"{artifact.filename} without a hash",
+                evidence=f"files listed by channel {artifact.channel}",
+                remedy="download the file into a directory and give it with --wheelhouse",
+            )
+        return None
+
+    def _python_fits(self, specifier: str) -> bool:
+        known = self._requires_python.get(specifier)
+        if known is None:
+            try:
+                known = SpecifierSet(specifier).contains(self.target.python, prereleases=True)
+            except InvalidSpecifier:
+                known = True  # as pip and uv: what cannot be read forbids nothing
+            self._requires_python[specifier] = known
+        return known
+
+    def _tag_reason(self, artifact: Artifact, subject: str) -> Reason:
+        target = self.target
+        shown = ".".join(sorted(map(str, artifact.tags))[:3])
+        code, needs = _classify_tags(artifact.tags, target)
+        found = {
+            Code.PYTHON_UNSUPPORTED: f"Python {target.python_short}",
+            Code.GLIBC_TOO_OLD: f"glibc {target.glibc_text}",
+        }.get(code, f"Linux {target.machine}")
+        remedy = {
+            Code.PYTHON_UNSUPPORTED: "choose another --python",
+            Code.GLIBC_TOO_OLD: f"use a system with {needs} or newer, or an older release",
+        }.get(code, "choose a release with a wheel for this platform")
+        return Reason(
+            code=code,
+            subject=subject,
+            object=found,
+            needs=needs,
+            found=found,
+            evidence=f"tags of {artifact.filename} ({shown})",
+            remedy=remedy,
+        )
+
+
+def _classify_tags(tags: Iterable[Tag], target: Target) -> tuple[Code, str]:
+    """Say what keeps a wheel's tags from the target: platform, glibc or Python, in this order."""
+    platforms = set(target.platforms())
+    on_platform = [tag for tag in tags if tag.platform in platforms or tag.platform == "any"]
+    if on_platform:
+        pythons = sorted({f"{tag.interpreter}-{tag.abi}" for tag in on_platform})
+        return Code.PYTHON_UNSUPPORTED, f"Python {', '.join(pythons)}"
+    newer = sorted(_glibc_minors(tags, target.machine))
+    if newer:
+        return Code.GLIBC_TOO_OLD, f"glibc 2.{newer[0]}"
+    return Code.PLATFORM_UNSUPPORTED, ", ".join(sorted({tag.platform for tag in tags}))
+
+
+def _glibc_minors(tags: Iterable[Tag], machine: str) -> Iterator[int]:
+    for tag in tags:
+        parts = tag.platform.split("_", 3)
+        if parts[0] == "manylinux" and len(parts) == 4 and parts[3] == machine:
+            yield int(parts[2])
+
+
+_TELLING = (
+    Code.HASH_MISSING,
+    Code.UPLOADED_LATER,
+    Code.GLIBC_TOO_OLD,
+    Code.PYTHON_UNSUPPORTED,
+    Code.PLATFORM_UNSUPPORTED,
+    Code.SDIST_ONLY,
+)
+
+
+def _most_telling(reasons: list[Reason]) -> list[Reason]:
+    """Of a version's rejected files, one reason: of the file that came nearest to fit."""
+    for code in _TELLING:
+        of_code = sorted(
+            (r for r in reasons if r.code is code), key=lambda r: (r.needs, r.evidence)
+        )
+        if of_code:
+            return of_code[:1]
+    return []
+
+
+def _public(version: Version) -> Version:
+    return version.__replace__(local=None)
+
+
+class _Descending:
+    """Turns an order round inside a sort key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Version | str) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(self.value > other.value)  # type: ignore[operator]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)

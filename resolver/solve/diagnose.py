@@ -1,0 +1,333 @@
+"""Why a problem has no solution: the smallest set of requests that fails, and the facts in it.
+
+The subset is proven by re-solving: with any one of its requests left out, the rest solves.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact
+from resolver.model.host import HostNeed
+from resolver.model.outcome import Conflict
+from resolver.model.reason import Code, Reason
+from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
+from resolver.solve.catalog import Catalog
+from resolver.solve.provider import Problem
+from resolver.solve.run import Cause, Failure, Solution, solve
+from resolver.solve.workspace import Workspace
+
+# Conflicts are told in this order, all others after by name: the first decides the rest.
+_FIRST = tuple(map(canonicalize_name, ("torch", "triton", "flashinfer-python", "transformers")))
+
+
+def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Conflict:
+    """Explain ``failure`` of ``problem``. Cost: one re-solve a request, without new I/O mostly."""
+    unmet = [need.reason for need in workspace.rules.target_needs() if need.reason is not None]
+    if unmet:
+        return Conflict(requests=(_host_text(workspace),), reasons=tuple(unmet))
+    core, failure = minimal_roots(workspace, problem, failure)
+    reasons: list[Reason] = []
+    for need in core:
+        reasons += absent(workspace, problem, need)
+    if not reasons:
+        reasons += exclusive_pins(workspace, core, problem)
+    if not reasons:
+        reasons += from_failure(workspace, failure)
+    requests = tuple(str(need) for need in core if not isinstance(need, Same))
+    return Conflict(requests=requests, reasons=unique(reasons))
+
+
+def unique(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons in order, each once."""
+    return tuple(dict.fromkeys(reasons))
+
+
+def _host_text(workspace: Workspace) -> str:
+    target = workspace.target
+    driver = f", driver {target.driver}" if target.driver else ""
+    return f"CUDA {target.cuda} on {target.archs_text}{driver}"
+
+
+def minimal_roots(
+    workspace: Workspace, problem: Problem, failure: Failure
+) -> tuple[tuple[Need, ...], Failure]:
+    """Leave requests out, last first, as long as the rest still fails."""
+    core = list(problem.roots)
+    for need in list(reversed(core)):
+        if isinstance(need, HostNeed):
+            continue
+        rest = [other for other in core if other is not need]
+        result = solve(workspace, replace(problem, roots=tuple(rest)))
+        if isinstance(result, Failure):
+            core, failure = rest, result
+    return tuple(need for need in core if not isinstance(need, HostNeed)), failure
+
+
+# a request that nothing satisfies
+
+
+def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
+    """Why no file at all satisfies one request; empty when some file does."""
+    if not isinstance(need, Wanted):
+        return []
+    catalog = workspace.catalog(need.project)
+    matching = [a for a in catalog.usable if need.specifier.contains(a.version, prereleases=True)]
+    if matching:
+        return _all_pre_releases(problem, need, matching)
+    rejected = [
+        rejection
+        for rejection in catalog.rejected
+        if need.specifier.contains(rejection.version, prereleases=True)
+    ]
+    if rejected:
+        by_code: dict[Code, list[Reason]] = defaultdict(list)
+        for rejection in rejected:
+            by_code[rejection.reason.code].append(rejection.reason)
+        # The newest version speaks for all that fail alike.
+        return [_spoken_for(reasons) for reasons in by_code.values()]
+    return [_nothing(need, catalog)]
+
+
+def _spoken_for(reasons: Sequence[Reason]) -> Reason:
+    head = reasons[0]
+    if len(reasons) == 1:
+        return head
+    return replace(head, found=f"{head.found}; and {len(reasons) - 1} older releases alike")
+
+
+def _all_pre_releases(problem: Problem, need: Wanted, matching: Sequence[Artifact]) -> list[Reason]:
+    if problem.pre or need.specifier.prereleases:
+        return []
+    if not all(a.version.is_prerelease or a.yanked for a in matching):
+        return []
+    newest = matching[0]
+    if newest.yanked:
+        return [
+            Reason(
+                code=Code.YANKED,
+                subject=f"{newest.name} {newest.version}",
+                needs="a release that its publisher stands by",
+                found=f"yanked: {newest.yanked_reason or 'no reason given'}",
+                evidence=f"PEP 592 mark on channel {newest.channel}",
+                remedy=f"pin {newest.name}=={newest.version} to take it all the same",
+            )
+        ]
+    return [
+        Reason(
+            code=Code.PRE_RELEASE,
+            subject=f"{newest.name} {newest.version}",
+            needs="a final release",
+            found="pre-releases only",
+            evidence=f"versions listed by channel {newest.channel}",
+            remedy="add --pre to accept pre-releases",
+        )
+    ]
+
+
+def _nothing(need: Wanted, catalog: Catalog) -> Reason:
+    known = sorted({a.version for a in catalog.usable} | {r.version for r in catalog.rejected})
+    channels = ", ".join(catalog.channels) or "none"
+    asked = f"{need.project}{need.specifier}"
+    if catalog.snapshots:
+        return Reason(
+            code=Code.NOT_IN_SNAPSHOT,
+            subject=asked,
+            needs=f"a file that satisfies {need.specifier or 'any version'}",
+            found=f"a snapshot of {catalog.snapshots[-1]} that has {_some(known)}",
+            evidence=f"channels {channels}; a snapshot is partial, so the release may exist",
+            remedy="run where the channel can be reached, or name a mirror with --index",
+        )
+    if not known:
+        return Reason(
+            code=Code.NOT_FOUND,
+            subject=str(need.project),
+            needs="an index that has it",
+            found="no index with files of that name",
+            evidence="every channel that may supply it was asked",
+            remedy="check the spelling, or name its index with --index NAME=URL",
+        )
+    return Reason(
+        code=Code.VERSION_CONFLICT,
+        subject=asked,
+        needs=f"a version that satisfies {need.specifier}",
+        found=_some(known),
+        evidence=f"versions listed by {channels}",
+        remedy=_nearest(need.specifier, known, need.project),
+    )
+
+
+def _some(versions: Sequence[Version]) -> str:
+    if not versions:
+        return "no version"
+    if len(versions) <= 4:
+        return ", ".join(map(str, versions))
+    return f"{len(versions)} versions from {versions[0]} to {versions[-1]}"
+
+
+def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) -> str:
+    for clause in specifier:
+        if clause.operator in ("==", "==="):
+            wanted = Version(clause.version.removesuffix(".*"))
+            public = [v for v in known if v.public == wanted.public]
+            if public:
+                shown = ", ".join(f"{project}=={v}" for v in public[:3])
+                return f"the release exists under another local version: {shown}"
+            below = [v for v in known if v < wanted and not v.is_prerelease]
+            above = [v for v in known if v > wanted and not v.is_prerelease]
+            near = [*(below[-1:]), *(above[:1])]
+            if near:
+                return "nearest releases: " + ", ".join(f"{project}=={v}" for v in near)
+    finals = [v for v in known if not v.is_prerelease] or list(known)
+    return f"newest release: {project}=={finals[-1]}"
+
+
+# requests whose own requirements exclude each other
+
+
+def exclusive_pins(workspace: Workspace, core: Sequence[Need], problem: Problem) -> list[Reason]:
+    """All projects on which two requests' direct requirements cannot both hold, torch first."""
+    asked = [need for need in core if isinstance(need, Wanted) and need.extra is None]
+    sides = []
+    for need in asked:
+        artifacts = _satisfying(workspace, need, problem)
+        if artifacts:
+            sides.append((need, artifacts[0], _direct(workspace, artifacts[0], need)))
+    reasons: list[tuple[tuple[int, str], Reason]] = []
+    for i, (_, first, ours) in enumerate(sides):
+        for _, second, theirs in sides[i + 1 :]:
+            for project in sorted(ours.keys() & theirs.keys()):
+                if _compatible(workspace, project, ours[project] & theirs[project]):
+                    continue
+                reasons.append(
+                    (
+                        (_order(project), project),
+                        _exclusion(first, second, project, ours[project], theirs[project]),
+                    )
+                )
+    return [reason for _, reason in sorted(reasons, key=lambda pair: pair[0])]
+
+
+def _satisfying(workspace: Workspace, need: Wanted, problem: Problem) -> list[Artifact]:
+    """Files that satisfy a request and, alone, solve; the newest first."""
+    result = solve(workspace, replace(problem, roots=(need,)))
+    if isinstance(result, Solution) and need.project in result.artifacts:
+        return [result.artifacts[need.project]]
+    return []
+
+
+def _direct(
+    workspace: Workspace, artifact: Artifact, need: Wanted
+) -> dict[NormalizedName, SpecifierSet]:
+    """The requirements of one file by project, and the request itself as one."""
+    specifiers: dict[NormalizedName, SpecifierSet] = {artifact.name: need.specifier}
+    for dependency in workspace.needs(artifact, None):
+        if isinstance(dependency, Wanted):
+            known = specifiers.get(dependency.project, SpecifierSet())
+            specifiers[dependency.project] = known & dependency.specifier
+    return specifiers
+
+
+def _compatible(workspace: Workspace, project: NormalizedName, both: SpecifierSet) -> bool:
+    if both.is_unsatisfiable():
+        return False
+    catalog = workspace.catalogs().get(project)
+    if catalog is None or catalog.snapshots:
+        return True
+    return any(both.contains(a.version, prereleases=True) for a in catalog.usable)
+
+
+def _order(project: NormalizedName) -> int:
+    return _FIRST.index(project) if project in _FIRST else len(_FIRST)
+
+
+def _exclusion(
+    first: Artifact,
+    second: Artifact,
+    project: NormalizedName,
+    ours: SpecifierSet,
+    theirs: SpecifierSet,
+) -> Reason:
+    one, two = f"{first.name} {first.version}", f"{second.name} {second.version}"
+    return Reason(
+        code=Code.VERSION_CONFLICT,
+        subject=one,
+        object=two,
+        needs=_says(first, project, ours),
+        found=_says(second, project, theirs),
+        evidence=f"Requires-Dist of {first.filename} and {second.filename}",
+        remedy=f"install {one} and {two} into separate environments, or choose releases that agree",
+    )
+
+
+def _says(artifact: Artifact, project: NormalizedName, specifier: SpecifierSet) -> str:
+    if artifact.name == project:
+        return f"{project} {artifact.version} itself"
+    return f"{project}{specifier}"
+
+
+# whatever the search ran into last
+
+
+def from_failure(workspace: Workspace, failure: Failure) -> list[Reason]:
+    """Reasons from the search: unmet host needs and bounds first, then what wants what."""
+    told: list[Reason] = []
+    causes = [*failure.causes, *(cause for _, group in failure.rejected for cause in group)]
+    for cause in causes:
+        need = cause.need
+        if isinstance(need, (HostNeed, Bound)) and need.reason is not None:
+            told.append(need.reason)
+    # The newest candidate of each project speaks for the older ones that fail alike.
+    heads: dict[tuple[Code, str, str | None], Reason] = {}
+    for reason in told:
+        project = reason.subject.split(" ")[0]
+        heads.setdefault((reason.code, project, reason.needs), reason)
+    reasons = list(heads.values())
+    wanted: dict[NormalizedName, list[Cause]] = defaultdict(list)
+    for cause in failure.causes:
+        if isinstance(cause.need, Wanted):
+            wanted[cause.need.project].append(cause)
+    for project in sorted(wanted, key=lambda name: (_order(name), name)):
+        reasons += _disagreement(workspace, project, wanted[project])
+    return reasons
+
+
+def _disagreement(
+    workspace: Workspace, project: NormalizedName, causes: Sequence[Cause]
+) -> list[Reason]:
+    together = SpecifierSet()
+    needs: list[Need] = []
+    for cause in causes:
+        if isinstance(cause.need, Wanted):
+            together &= cause.need.specifier
+            needs.append(cause.need)
+    if any(isinstance(need, Wanted) for need in needs):
+        whole = Wanted(project, together)
+        nothing = absent(workspace, Problem(roots=()), whole)
+        if len(causes) == 1:
+            return nothing
+    said = sorted({f"{_who(cause)} requires {cause.need}" for cause in causes})
+    if len(said) < 2:
+        return []
+    return [
+        Reason(
+            code=Code.VERSION_CONFLICT,
+            subject=str(project),
+            needs=said[0],
+            found="; ".join(said[1:]),
+            evidence="Requires-Dist of the wheels named",
+            remedy=f"relax one of these, or say which {project} to take with --override",
+        )
+    ]
+
+
+def _who(cause: Cause) -> str:
+    if isinstance(cause.parent, Candidate):
+        return str(cause.parent)
+    return cause.need.origin if isinstance(cause.need, Wanted) else "the request"

@@ -1,0 +1,73 @@
+"""Extensions beside torch: which packages have a binary side to agree on, and how it is known."""
+
+from __future__ import annotations
+
+from packaging.utils import NormalizedName, canonicalize_name
+
+from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.outcome import Package, Pair
+from resolver.model.reason import Grade
+from resolver.solve.ports import Evidence
+
+_TORCH = canonicalize_name("torch")
+# They bring code of their own that torch calls, not the other way round: nothing links with torch.
+_NOT_EXTENSIONS = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
+
+
+def find_pairs(
+    packages: tuple[Package, ...],
+    knowledge: Knowledge,
+    known: KnownTuple | None,
+    evidence: Evidence,
+) -> tuple[Pair, ...]:
+    """Each extension of a solution with its torch; empty where there is no torch."""
+    torch = next((p for p in packages if p.artifact.name == _TORCH), None)
+    if torch is None:
+        return ()
+    channel_projects = {name for channel in knowledge.channels for name in channel.projects}
+    return tuple(
+        _judge(package, torch, known, evidence)
+        for package in packages
+        if is_extension(package, channel_projects)
+    )
+
+
+def is_extension(package: Package, channel_projects: set[NormalizedName]) -> bool:
+    """A platform wheel that depends on torch, or comes from a channel of torch extensions."""
+    if package.artifact.name in _NOT_EXTENSIONS:
+        return False
+    if all(tag.platform == "any" for tag in package.artifact.tags):
+        return False
+    return _TORCH in package.dependencies or package.artifact.name in channel_projects
+
+
+def _judge(package: Package, torch: Package, known: KnownTuple | None, evidence: Evidence) -> Pair:
+    names = (str(package), str(torch))
+    measured = evidence.pair(package.artifact, torch.artifact)
+    if measured is not None:
+        return measured
+    if (
+        known is not None
+        and known.packages.get(package.artifact.name) == package.artifact.version
+        and known.packages.get(_TORCH) == torch.artifact.version
+    ):
+        return Pair(
+            extension=names[0],
+            torch=names[1],
+            grade=known.grade,
+            evidence=f"{known.id}: {known.source}",
+        )
+    for requirement in package.metadata.requires:
+        if canonicalize_name(requirement.name) == _TORCH and requirement.specifier:
+            return Pair(
+                extension=names[0],
+                torch=names[1],
+                grade=Grade.DECLARED,
+                evidence=f"{package.metadata.source} requires torch{requirement.specifier}",
+            )
+    return Pair(
+        extension=names[0],
+        torch=names[1],
+        grade=Grade.ASSUMED,
+        evidence="nothing states which torch this file was built with",
+    )

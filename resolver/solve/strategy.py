@@ -1,0 +1,333 @@
+"""How a request becomes solves: known-good tuples as a whole first, then the newest that fits.
+
+The order is DESIGN's: best grade first, then newest; an existing lock's pins are kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact, Metadata
+from resolver.model.host import CUDA, FILE, HostNeed
+from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.outcome import Conflict, Outcome, Package
+from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.target import Target
+from resolver.solve.after import NotTogether, OtherThan, SameVersion
+from resolver.solve.candidate import Bound, Need, Wanted
+from resolver.solve.diagnose import diagnose
+from resolver.solve.pairs import find_pairs
+from resolver.solve.ports import Evidence
+from resolver.solve.provider import Problem
+from resolver.solve.run import Solution, solve
+from resolver.solve.workspace import Workspace
+
+TORCH = canonicalize_name("torch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asks for.
+
+    ``locked`` are the pins of an existing lock that are to be kept. ``requirements`` and
+    ``constraints`` come with the words for where they were stated.
+    """
+
+    requirements: tuple[tuple[Requirement, str], ...]
+    constraints: tuple[tuple[Requirement, str], ...] = ()
+    prefer: Literal["known-good", "newest"] = "known-good"
+    use_tuples: bool = True
+    strict: bool = False
+    pre: bool = False
+    locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
+
+
+def resolve(
+    workspace: Workspace, knowledge: Knowledge, evidence: Evidence, request: Request
+) -> Outcome:
+    """Answer ``request``. Raises IndexFailure when an index that counts does not answer."""
+    target = workspace.target
+    roots = roots_of(workspace, request)
+    base = base_problem(workspace, knowledge, request, roots)
+    notes: list[str] = []
+    if request.use_tuples and request.prefer == "known-good":
+        for known in ranked_tuples(knowledge, target, request):
+            problem = tuple_problem(base, known, target, request)
+            result = solve(workspace, problem)
+            if isinstance(result, Solution):
+                return _accept(workspace, knowledge, evidence, request, result, known, notes)
+            notes.append(f"known-good set {known.id} was tried and does not fit this request")
+    result = solve(workspace, base)
+    if isinstance(result, Solution):
+        return _accept(workspace, knowledge, evidence, request, result, None, notes)
+    return Outcome(
+        target=target,
+        requests=request_texts(request),
+        verdict="conflict",
+        reasons=(),
+        notes=(*notes, *workspace.index.notices()),
+        conflict=diagnose(workspace, base, result),
+    )
+
+
+def request_texts(request: Request) -> tuple[str, ...]:
+    """The requirements as the user wrote them."""
+    return tuple(str(requirement) for requirement, _ in request.requirements)
+
+
+def roots_of(workspace: Workspace, request: Request) -> tuple[Need, ...]:
+    """The wish for CUDA, then the requirements whose markers hold on the target."""
+    target = workspace.target
+    roots: list[Need] = [HostNeed(CUDA, str(target.cuda), "--cuda")]
+    for requirement, origin in request.requirements:
+        if requirement.marker is None or requirement.marker.evaluate(target.environment):
+            roots += workspace.expand(requirement, origin)
+    return tuple(roots)
+
+
+def base_problem(
+    workspace: Workspace, knowledge: Knowledge, request: Request, roots: tuple[Need, ...]
+) -> Problem:
+    """The request with what known-bad tuples forbid, and no preference but the lock's."""
+    constraints: dict[NormalizedName, list[Wanted]] = defaultdict(list)
+    for requirement, origin in request.constraints:
+        if requirement.marker is None or requirement.marker.evaluate(workspace.target.environment):
+            for wanted in Wanted.from_requirement(requirement, origin)[:1]:
+                constraints[wanted.project].append(wanted)
+    return Problem(
+        roots=roots,
+        constraints={name: tuple(wanted) for name, wanted in constraints.items()},
+        preferences={name: (version,) for name, version in request.locked.items()},
+        bounds=_bounds(knowledge, workspace.target) if request.use_tuples else {},
+        after=(
+            *(SameVersion(skew) for skew in knowledge.skews),
+            *(_together_rules(knowledge, workspace.target) if request.use_tuples else ()),
+        ),
+        pre=request.pre,
+    )
+
+
+# known-good tuples
+
+
+def covers(known: KnownTuple, target: Target) -> bool:
+    """Whether a tuple speaks for this target: an empty bound means any."""
+    return (
+        (not known.cuda or target.cuda in known.cuda)
+        and (not known.archs or all(arch in known.archs for arch in target.archs))
+        and (not known.machines or target.machine in known.machines)
+        and (known.python is None or known.python.contains(target.python, prereleases=True))
+    )
+
+
+def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
+    """Every project that a known-good tuple chooses a version of."""
+    return frozenset(
+        name for known in knowledge.tuples if known.verdict == "good" for name in known.packages
+    )
+
+
+def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> list[KnownTuple]:
+    """The known-good tuples to try: those that cover the request, best grade and newest first.
+
+    A tuple covers a request when it speaks for the target, chooses a version of at least one
+    requested project, of every requested project that any tuple speaks of, and none that the
+    request or the existing lock excludes.
+    """
+    stack = stack_projects(knowledge)
+    wanted: dict[NormalizedName, SpecifierSet] = {}
+    for requirement, _ in (*request.requirements, *request.constraints):
+        name = canonicalize_name(requirement.name)
+        wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
+    asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
+
+    def fits(known: KnownTuple) -> bool:
+        chosen = asked & stack
+        return (
+            known.verdict == "good"
+            and bool(chosen)
+            and chosen <= set(known.packages)
+            and covers(known, target)
+            and all(
+                specifier.contains(known.packages[name], prereleases=True)
+                for name, specifier in wanted.items()
+                if name in known.packages
+            )
+            and all(
+                request.locked.get(name, known.packages[name]) == known.packages[name]
+                for name in chosen
+            )
+        )
+
+    fitting = [known for known in knowledge.tuples if fits(known)]
+    fitting.sort(key=lambda known: known.id)
+    fitting.sort(key=lambda known: known.date, reverse=True)
+    fitting.sort(key=lambda known: (known.grade.rank, len(known.packages) - len(asked)))
+    return fitting
+
+
+def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Request) -> Problem:
+    """The request with the tuple's members fixed and its closure preferred."""
+    constraints = dict(base.constraints)
+    for name, version in known.packages.items():
+        fixed = Wanted(name, SpecifierSet(f"=={version}"), None, f"known-good set {known.id}")
+        constraints[name] = (*constraints.get(name, ()), fixed)
+    preferences = dict(base.preferences)
+    for pin in known.pins:
+        if pin.marker is None or pin.marker.evaluate(target.environment):
+            name = canonicalize_name(pin.name)
+            version = Version(next(iter(pin.specifier)).version)
+            locked = () if name not in request.locked else (request.locked[name],)
+            preferences[name] = (*locked, version)
+    return replace(base, constraints=constraints, preferences=preferences)
+
+
+# known-bad tuples
+
+
+def bad_tuples(knowledge: Knowledge, target: Target) -> tuple[KnownTuple, ...]:
+    """The known-bad tuples that speak for this target."""
+    return tuple(
+        known
+        for known in knowledge.tuples
+        if known.verdict == "bad" and known.reason is not None and covers(known, target)
+    )
+
+
+def _bounds(
+    knowledge: Knowledge, target: Target
+) -> dict[NormalizedName, tuple[tuple[Version, Bound | HostNeed], ...]]:
+    """Known-bad tuples as requirements: of an extension on torch, or of a file on itself."""
+    bounds: dict[NormalizedName, list[tuple[Version, Bound | HostNeed]]] = defaultdict(list)
+    for known in bad_tuples(knowledge, target):
+        reason = known.reason
+        if reason is None or reason.severity is not Severity.FATAL:
+            continue
+        if len(known.packages) == 1:
+            (name, version), *_ = known.packages.items()
+            need = HostNeed(FILE, f"not {known.id}", f"{name} {version}", reason)
+            bounds[name].append((version, need))
+        elif len(known.packages) == 2 and TORCH in known.packages:
+            torch = known.packages[TORCH]
+            name = next(n for n in known.packages if n != TORCH)
+            bound = Bound(TORCH, OtherThan(torch), reason, f"{name} {known.packages[name]}")
+            bounds[name].append((known.packages[name], bound))
+    return {name: tuple(pairs) for name, pairs in bounds.items()}
+
+
+def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, ...]:
+    """The known-bad tuples that no single requirement can state."""
+    return tuple(
+        NotTogether(members=known.packages, reason=known.reason)
+        for known in bad_tuples(knowledge, target)
+        if known.reason is not None
+        and known.reason.severity is Severity.FATAL
+        and not (len(known.packages) <= 2 and (TORCH in known.packages or len(known.packages) == 1))
+    )
+
+
+# what a solution amounts to
+
+
+def _accept(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    evidence: Evidence,
+    request: Request,
+    solution: Solution,
+    known: KnownTuple | None,
+    notes: list[str],
+) -> Outcome:
+    target = workspace.target
+    packages = packages_of(workspace, solution)
+    pairs = find_pairs(packages, knowledge, known, evidence)
+    reasons: list[Reason] = []
+    for package in packages:
+        reasons += workspace.rules.remarks(package.artifact, package.metadata)
+        reasons += file_remarks(package.artifact)
+    weak = [pair for pair in pairs if pair.grade.rank > Grade.REPORTED.rank]
+    if request.strict and weak:
+        unverified = tuple(
+            Reason(
+                code=Code.UNVERIFIED,
+                subject=pair.extension,
+                object=pair.torch,
+                needs="a pair that is measured or reported (--strict)",
+                found=f"a pair that is only {pair.grade}",
+                evidence=pair.evidence,
+                grade=pair.grade,
+                remedy="drop --strict, or pin a pair that is known to work",
+            )
+            for pair in weak
+        )
+        return Outcome(
+            target=target,
+            requests=request_texts(request),
+            verdict="conflict",
+            notes=(*notes, *workspace.index.notices()),
+            conflict=Conflict(requests=("--strict", *request_texts(request)), reasons=unverified),
+        )
+    return Outcome(
+        target=target,
+        requests=request_texts(request),
+        verdict="solved",
+        packages=packages,
+        pairs=pairs,
+        tuple_=known,
+        reasons=tuple(reasons),
+        notes=(*notes, *workspace.index.notices()),
+    )
+
+
+def packages_of(workspace: Workspace, solution: Solution) -> tuple[Package, ...]:
+    """The files of a solution with their metadata, sorted by name."""
+    packages = []
+    for name, artifact in solution.artifacts.items():
+        metadata = workspace.metadata(artifact)
+        if isinstance(metadata, Metadata):  # always: the solve has read it
+            packages.append(
+                Package(artifact=artifact, metadata=metadata, dependencies=solution.edges[name])
+            )
+    return tuple(packages)
+
+
+def file_remarks(artifact: Artifact) -> list[Reason]:
+    """What the index row of a chosen file obliges us to say."""
+    subject = f"{artifact.name} {artifact.version}"
+    reasons = []
+    if artifact.yanked:
+        reasons.append(
+            Reason(
+                code=Code.YANKED,
+                severity=Severity.WARNING,
+                subject=subject,
+                needs="a file that its publisher stands by",
+                found=f"{artifact.filename}, yanked: {artifact.yanked_reason or 'no reason given'}",
+                evidence=f"PEP 592 mark on channel {artifact.channel}",
+                remedy="pin another release",
+            )
+        )
+    if artifact.alternates:
+        reasons.append(
+            Reason(
+                code=Code.HASH_AMBIGUOUS,
+                severity=Severity.WARNING,
+                subject=subject,
+                needs="one sha256 for one address",
+                found=f"{len(artifact.alternates) + 1} for {artifact.filename}; "
+                f"the last listed, {(artifact.sha256 or '')[:12]}, is taken",
+                evidence=f"files listed by channel {artifact.channel}, in page order",
+                grade=Grade.INFERRED,
+                remedy="if the install reports a hash mismatch, the file was uploaded again: "
+                "resolve once more where the channel can be reached",
+            )
+        )
+    return reasons

@@ -1,0 +1,158 @@
+"""What all solves of one run share: listings read, metadata parsed, the ledger of rejections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+
+from resolver.errors import DamagedData, NotFound
+from resolver.model.artifact import Artifact, Metadata
+from resolver.model.host import FILE, PYTHON, HostNeed
+from resolver.model.reason import Code, Grade, Reason
+from resolver.model.target import Target
+from resolver.solve.candidate import Need, Wanted
+from resolver.solve.catalog import Catalog, CatalogBuilder, Rejection
+from resolver.solve.ports import Index, Rules
+
+ArtifactKey = NewType("ArtifactKey", tuple[str, str, str | None])
+
+
+def artifact_key(artifact: Artifact) -> ArtifactKey:
+    """What identifies a file within a run: name, channel, hash."""
+    return ArtifactKey((artifact.filename, artifact.channel, artifact.sha256))
+
+
+@dataclass(slots=True)
+class Workspace:
+    """Caches over the ports, so that a re-solve costs no I/O.
+
+    ``overrides`` replace every requirement on a project, whoever has it.
+    """
+
+    index: Index
+    rules: Rules
+    target: Target
+    builder: CatalogBuilder
+    overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
+    unreadable: list[Rejection] = field(default_factory=list)
+    _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
+    _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)
+    _needs: dict[tuple[ArtifactKey, str | None], tuple[Need, ...]] = field(default_factory=dict)
+
+    def catalog(self, project: NormalizedName) -> Catalog:
+        """What ``project`` has for the target; empty where no channel knows it."""
+        known = self._catalogs.get(project)
+        if known is None:
+            known = self.builder.build(project, self.index.listings(project))
+            self._catalogs[project] = known
+        return known
+
+    def catalogs(self) -> Mapping[NormalizedName, Catalog]:
+        """All that were read in this run."""
+        return self._catalogs
+
+    def metadata(self, artifact: Artifact) -> Metadata | Reason:
+        """The metadata of a file, or why it cannot be used. Raises IndexFailure when no answer."""
+        key = artifact_key(artifact)
+        known = self._metadata.get(key)
+        if known is None:
+            known = self._read_metadata(artifact)
+            self._metadata[key] = known
+            if isinstance(known, Reason):
+                self.unreadable.append(Rejection(artifact.name, artifact.version, known))
+        return known
+
+    def _read_metadata(self, artifact: Artifact) -> Metadata | Reason:
+        try:
+            return self.index.metadata(artifact)
+        except DamagedData as error:
+            return Reason(
+                code=Code.METADATA_MISMATCH,
+                subject=f"{artifact.name} {artifact.version}",
+                needs="readable metadata that agrees with the file name",
+                found=str(error),
+                evidence=f"METADATA of {artifact.filename} on channel {artifact.channel}",
+                remedy="choose another release, or another channel of this one",
+            )
+        except NotFound as error:
+            return Reason(
+                code=Code.NOT_IN_SNAPSHOT if artifact.origin == "snapshot" else Code.NOT_FOUND,
+                subject=f"{artifact.name} {artifact.version}",
+                needs="its metadata",
+                found=str(error),
+                evidence=f"channel {artifact.channel}",
+                grade=Grade.MEASURED,
+                remedy="run without --offline where the channel can be reached",
+            )
+
+    def needs(self, artifact: Artifact, extra: NormalizedName | None) -> tuple[Need, ...]:
+        """The requirements of a file, or of one extra of it, that hold on the target.
+
+        Raises IndexFailure when its metadata cannot be had.
+        """
+        key = (artifact_key(artifact), extra)
+        known = self._needs.get(key)
+        if known is None:
+            known = self._needs[key] = tuple(self._read_needs(artifact, extra))
+        return known
+
+    def _read_needs(self, artifact: Artifact, extra: NormalizedName | None) -> Iterable[Need]:
+        metadata = self.metadata(artifact)
+        origin = f"{artifact.name} {artifact.version}"
+        if isinstance(metadata, Reason):
+            yield HostNeed(FILE, "readable metadata", origin, metadata)
+            return
+        if extra is None:
+            if metadata.requires_python and not artifact.requires_python:
+                yield self._python_need(metadata, origin)
+            yield from self.rules.candidate_needs(artifact, metadata)
+        elif extra not in metadata.extras:
+            return  # as pip and uv: an extra that a release does not have adds nothing
+        for requirement in metadata.requires:
+            marker = requirement.marker
+            if extra is None:
+                if marker is not None and not marker.evaluate(
+                    {**self.target.environment, "extra": ""}
+                ):
+                    continue
+            elif marker is None or not (
+                marker.evaluate({**self.target.environment, "extra": extra})
+                and not marker.evaluate({**self.target.environment, "extra": ""})
+            ):
+                continue
+            yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
+
+    def _python_need(self, metadata: Metadata, origin: str) -> HostNeed:
+        specifier = SpecifierSet(metadata.requires_python or "")
+        reason = None
+        if not specifier.contains(self.target.python, prereleases=True):
+            reason = Reason(
+                code=Code.PYTHON_UNSUPPORTED,
+                subject=origin,
+                object=f"Python {self.target.python_short}",
+                needs=f"Python {specifier}",
+                found=f"Python {self.target.python}",
+                evidence=f"Requires-Python in the {metadata.source}",
+                remedy="choose another --python",
+            )
+        return HostNeed(PYTHON, str(specifier), origin, reason)
+
+    def expand(self, requirement: Requirement, origin: str) -> Iterable[Wanted]:
+        """A requirement as needs, with overrides put in its place."""
+        project = canonicalize_name(requirement.name)
+        overrides = self.overrides.get(project)
+        if overrides is None:
+            yield from Wanted.from_requirement(requirement, origin)
+            return
+        for override in overrides:
+            marker = override.marker
+            if marker is None or marker.evaluate(self.target.environment):
+                override_origin = f"{origin}, overridden"
+                wanted = Requirement(str(override))
+                wanted.extras |= requirement.extras
+                yield from Wanted.from_requirement(wanted, override_origin)
