@@ -8,7 +8,8 @@ damaged data. A combination of packages that cannot work is a result, never an e
     ├── IndexFailure             an index or a file host did not do its part (exit code 3)
     │   ├── Unreachable          no answer within the time bound, or a server error
     │   ├── NotFound             the server says that there is no such page or file
-    │   └── NotAnIndexPage       an answer that is not a Simple API page
+    │   ├── NotAnIndexPage       an answer that is not a Simple API page
+    │   └── RangesIgnored        a file host that sends whole files only
     ├── DamagedData              bytes that contradict themselves: wheel, ELF, cache, lock (3)
     └── KnowledgeError           the compatibility database does not validate (3)
 
@@ -69,6 +70,12 @@ class NotAnIndexPage(IndexFailure):
     """The answer is not a Simple API page, in HTML or JSON."""
 
     reference = "not-an-index-page"
+
+
+class RangesIgnored(IndexFailure):
+    """The file host ignores range requests: the file can only be read whole."""
+
+    reference = "ranges-ignored"
 
 
 class DamagedData(AbilockError):

@@ -1,0 +1,128 @@
+"""A disk cache of parsed listings and metadata.
+
+An own small cache of files, after looking at hishel 2. hishel keeps HTTP responses in SQLite under
+the rules of RFC 9111. Here the public index sends neither a lifetime nor a validator; a response
+is up to 2 MB of which parsing is the cost; a wheel's metadata is worth keeping under its sha256,
+not under the ranges it was read by; and a damaged or read-only file must never fail a run.
+
+Each entry is one file: a line of JSON about the entry, then its content. Entries are written beside
+their place and moved there, so that readers, in this process or another, see whole entries only; a
+checksum finds those that a disk damaged. All failures to write switch the cache off, with a notice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+FRESH_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the cache holds under a key.
+
+    ``stored`` is in seconds since the epoch, ``max_age`` in seconds (None: the default lifetime).
+    """
+
+    content: bytes
+    stored: float
+    max_age: float | None = None
+    etag: str | None = None
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether it may be used without asking; an entry from the future is not fresh."""
+        lifetime = FRESH_SECONDS if self.max_age is None else self.max_age
+        return 0 <= now - self.stored < lifetime
+
+
+class Cache:
+    """Entries under ``directory``; None keeps nothing (``--no-cache`` gives a temporary one)."""
+
+    def __init__(self, directory: Path | None, *, clock: Callable[[], float] = time.time) -> None:
+        self._directory = directory / f"v{FORMAT}" if directory is not None else None
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._notice: str | None = None
+
+    @property
+    def now(self) -> float:
+        """The cache's clock, in seconds since the epoch."""
+        return self._clock()
+
+    def notices(self) -> tuple[str, ...]:
+        """At most one: why nothing could be stored."""
+        return (self._notice,) if self._notice is not None else ()
+
+    def load(self, kind: str, key: str) -> Entry | None:
+        """The entry of any age; None when there is none or it is damaged."""
+        if (path := self._path(kind, key)) is None:
+            return None
+        try:
+            head, _, content = path.read_bytes().partition(b"\n")
+            about: Any = json.loads(head)
+            if about["key"] != key or about["crc"] != zlib.crc32(content):
+                return None
+            max_age, etag = about["max_age"], about["etag"]
+            return Entry(
+                content=content,
+                stored=float(about["stored"]),
+                max_age=None if max_age is None else float(max_age),
+                etag=None if etag is None else str(etag),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def store(
+        self,
+        kind: str,
+        key: str,
+        content: bytes,
+        *,
+        max_age: float | None = None,
+        etag: str | None = None,
+    ) -> None:
+        """Keep ``content``; never raises for a disk that is full, read-only or absent."""
+        path = self._path(kind, key)
+        if path is None or self._notice is not None:
+            return
+        about = {
+            "key": key,
+            "stored": self._clock(),
+            "max_age": max_age,
+            "etag": etag,
+            "crc": zlib.crc32(content),
+        }
+        data = json.dumps(about, separators=(",", ":")).encode() + b"\n" + content
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+        except OSError as error:
+            with self._lock:
+                self._notice = (
+                    f"the cache {self._directory} cannot be written "
+                    f"({error.strerror or type(error).__name__}); this run goes on without it"
+                )
+
+    def _path(self, kind: str, key: str) -> Path | None:
+        if self._directory is None:
+            return None
+        name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._directory / kind / name[:2] / name

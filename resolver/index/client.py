@@ -1,0 +1,286 @@
+"""All channels together: what the solver asks for listings and metadata."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+
+from packaging.utils import NormalizedName
+
+from resolver.errors import AbilockError, IndexFailure, NotAnIndexPage, NotFound
+from resolver.index.cache import Cache
+from resolver.index.channels import Place, Plan, Planner
+from resolver.index.http import HttpClient
+from resolver.index.metadata import check_names, fetch_metadata, load_metadata
+from resolver.index.pages import PageReader
+from resolver.index.pool import Workers
+from resolver.index.record import dump_metadata, parse_metadata_record
+from resolver.index.settings import Settings
+from resolver.model.artifact import Artifact, Listing, Metadata
+from resolver.model.channel import DEFAULT_CHANNEL, Channel
+from resolver.model.knowledge import Snapshot
+
+THREADS = 16
+
+
+class ChannelIndex:
+    """The Index of ``resolver.solve.ports``: built-in channels, the user's indexes, snapshots.
+
+    ``cuda_tags`` are the index tags to visit (``cu130``), preferred first; ``only`` restricts the
+    answers to the named channels. Everything is fetched at most once. Raises UsageError for a
+    name in ``only`` that no channel has.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        channels: Sequence[Channel],
+        snapshot: Snapshot,
+        cuda_tags: Sequence[str],
+        cache: Cache,
+        http: HttpClient,
+        only: frozenset[str] | None = None,
+        offline: bool = False,
+        threads: int = THREADS,
+    ) -> None:
+        self._settings = settings
+        self._snapshot = snapshot
+        self._cache = cache
+        self._http = http
+        self._offline = offline or http.offline
+        self._planner = Planner(settings, channels, cuda_tags, only)
+        self._reader = PageReader(http, cache, offline=self._offline)
+        self._workers = Workers(threads)
+        self._lock = threading.Lock()
+        self._listings: dict[NormalizedName, Future[tuple[Listing, ...]]] = {}
+        self._metadata: dict[tuple[str, str], Future[Metadata]] = {}
+        self._notices: set[str] = set()
+        self._down: dict[str, str] = {}
+        self._stood_in: dict[str, dict[NormalizedName, str | None]] = {}
+        self._refused: dict[tuple[str, str], set[NormalizedName]] = {}
+
+    # The protocol.
+
+    def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
+        """What each channel that may supply ``project`` offers, built-in channels first.
+
+        A built-in channel with one directory for each CUDA tag gives a listing for each, in the
+        order of the tags. Raises IndexFailure when an index of the user does not answer.
+        """
+        return self._listing(project).result()
+
+    def metadata(self, artifact: Artifact) -> Metadata:
+        """The metadata of one wheel. Raises IndexFailure or DamagedData."""
+        return self._metadatum(artifact).result()
+
+    def prefetch_listings(self, projects: Iterable[NormalizedName]) -> None:
+        """Start fetching the listings of ``projects``."""
+        for project in projects:
+            self._listing(project)
+
+    def prefetch_metadata(self, artifacts: Iterable[Artifact]) -> None:
+        """Start fetching the metadata of ``artifacts``."""
+        for artifact in artifacts:
+            self._metadatum(artifact)
+
+    def notices(self) -> tuple[str, ...]:
+        """What a user must be told of how the indexes were read, sorted."""
+        with self._lock:
+            told = {*self._notices, *self._settings.notices, *self._cache.notices()}
+            told |= self._reader.notices
+            for channel, cause in self._down.items():
+                told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
+            for (place, owners), projects in self._refused.items():
+                told.add(
+                    f"index {place} is not asked for {', '.join(sorted(projects))}: only the "
+                    f"built-in {owners} and the default index supply them"
+                )
+        return tuple(sorted(told))
+
+    def close(self) -> None:
+        """Let the threads go and close the connections."""
+        self._workers.close()
+        self._http.close()
+
+    # Listings.
+
+    def _listing(self, project: NormalizedName) -> Future[tuple[Listing, ...]]:
+        with self._lock:
+            if (known := self._listings.get(project)) is None:
+                known = self._workers.submit(lambda: self._load_listings(project))
+                self._listings[project] = known
+        return known
+
+    def _load_listings(self, project: NormalizedName) -> tuple[Listing, ...]:
+        plan = self._planner.plan(project)
+        self._note_refused(plan, project)
+        listings = [*self._united(plan, project), *self._first(plan, project)]
+        return tuple(listing for listing in listings if listing.artifacts or listing.skipped)
+
+    def _united(self, plan: Plan, project: NormalizedName) -> list[Listing]:
+        listings: list[Listing] = []
+        seen: set[str] = set()
+        by_channel: dict[str, list[Place]] = {}
+        for place in plan.united:
+            by_channel.setdefault(place.channel, []).append(place)
+        for channel, places in by_channel.items():
+            stand_in = self._offline
+            for place in places:
+                try:
+                    listing = self._reader.read(place, project)
+                except AbilockError as error:
+                    if not place.builtin:
+                        raise
+                    self._note_down(channel, error)
+                    stand_in = True
+                    listing = self._reader.read_cached(place, project)
+                if listing is not None:
+                    # Directories of a channel share files: each is taken where it comes first.
+                    fresh = _without(listing, seen)
+                    seen.update(item.url for item in fresh.artifacts if item.url is not None)
+                    listings.append(fresh)
+            if stand_in:
+                listings += self._from_snapshot(channel, project, listings)
+        return listings
+
+    def _first(self, plan: Plan, project: NormalizedName) -> list[Listing]:
+        """The listing of the first place that has the project."""
+        for place in plan.first:
+            try:
+                listing = self._reader.read(place, project)
+            except NotAnIndexPage as error:
+                if place.source.role not in ("extra", "find-links") or "://" in (
+                    place.source.url or "://"
+                ):
+                    raise
+                # A place on disk that is gone: pip warns and goes on, and so do we.
+                self._note(f"{error} ({place.source.origin}); it is not used")
+                continue
+            found = [listing] if listing is not None and listing.artifacts else []
+            if place.channel == DEFAULT_CHANNEL and self._offline:
+                found += self._from_snapshot(DEFAULT_CHANNEL, project, found)
+            if found:
+                return found
+        return []
+
+    def _from_snapshot(
+        self, channel: str, project: NormalizedName, live: Iterable[Listing]
+    ) -> list[Listing]:
+        """The snapshot's records, but those that ``live`` listings hold with their address."""
+        recorded = self._snapshot.listing(channel, project)
+        with self._lock:
+            self._stood_in.setdefault(channel, {})[project] = (
+                recorded.snapshot_date if recorded is not None else None
+            )
+        if recorded is None:
+            return []
+        known = {item.sha256 for listing in live for item in listing.artifacts} - {None}
+        kept = tuple(item for item in recorded.artifacts if item.sha256 not in known)
+        listing = Listing(
+            project=project,
+            channel=channel,
+            artifacts=tuple(sorted(kept, key=lambda item: (item.filename, item.sha256 or ""))),
+            snapshot_date=recorded.snapshot_date,
+            skipped=recorded.skipped,
+        )
+        return [listing] if kept else []
+
+    # Metadata.
+
+    def _metadatum(self, artifact: Artifact) -> Future[Metadata]:
+        where = artifact.sha256 or artifact.url or artifact.path or ""
+        key = (where, artifact.filename)
+        with self._lock:
+            if (known := self._metadata.get(key)) is None:
+                known = self._workers.submit(lambda: self._load_metadata(artifact))
+                self._metadata[key] = known
+        return known
+
+    def _load_metadata(self, artifact: Artifact) -> Metadata:
+        if artifact.kind != "wheel":
+            raise NotFound(
+                f"{artifact.filename}: metadata of source distributions is not read",
+                url=artifact.filename,
+            )
+        if artifact.sha256 is not None:
+            # Evidence belongs to a file's bytes: whichever channel lists them.
+            recorded = self._snapshot.metadata(artifact)
+            if recorded is not None:
+                return check_names(recorded, artifact)
+        if artifact.path is not None:
+            return load_metadata(artifact)
+        key = artifact.sha256 or artifact.url
+        if key is None:
+            raise NotFound(
+                f"{artifact.filename}: neither a snapshot nor a cache knows its metadata",
+                url=artifact.filename,
+            )
+        entry = self._cache.load("metadata", key)
+        # Without a sha256 the file behind an address may change: such entries grow old.
+        if entry is not None and (
+            artifact.sha256 is not None or self._offline or entry.is_fresh(self._cache.now)
+        ):
+            cached = parse_metadata_record(entry.content)
+            if cached is not None:
+                return check_names(cached, artifact)
+        if artifact.url is None:
+            raise NotFound(
+                f"{artifact.filename}: the snapshot does not hold its metadata, and no index "
+                "that was read gives its address",
+                url=artifact.filename,
+                hint="run once without --offline" if self._offline else None,
+            )
+        metadata = fetch_metadata(artifact, self._http)
+        self._cache.store("metadata", key, dump_metadata(metadata))
+        return metadata
+
+    # Notices.
+
+    def _note(self, text: str) -> None:
+        with self._lock:
+            self._notices.add(text)
+
+    def _note_down(self, channel: str, error: AbilockError) -> None:
+        cause = error.message
+        if isinstance(error, IndexFailure):
+            cause = cause.removeprefix(f"cannot read {error.url}: ")
+        with self._lock:
+            # Threads race for the first cause; the smallest is the same in every run.
+            self._down[channel] = min(self._down.get(channel, cause), cause)
+
+    def _note_refused(self, plan: Plan, project: NormalizedName) -> None:
+        owners = "channel " + ", ".join(plan.owners)
+        with self._lock:
+            for place in plan.refused:
+                self._refused.setdefault((place.channel, owners), set()).add(project)
+
+
+def _without(listing: Listing, seen: set[str]) -> Listing:
+    kept = tuple(item for item in listing.artifacts if item.url not in seen)
+    return Listing(
+        project=listing.project,
+        channel=listing.channel,
+        artifacts=kept,
+        snapshot_date=listing.snapshot_date,
+        skipped=listing.skipped,
+    )
+
+
+def _stand_in_notices(
+    channel: str, cause: str, projects: dict[NormalizedName, str | None]
+) -> Iterable[str]:
+    dates = sorted({date for date in projects.values() if date is not None})
+    served = sorted(name for name, date in projects.items() if date is not None)
+    absent = sorted(name for name, date in projects.items() if date is None)
+    if served:
+        yield (
+            f"channel {channel} cannot be reached ({cause}); {', '.join(served)} served from the "
+            f"snapshot of {', '.join(dates)}"
+        )
+    if absent:
+        yield (
+            f"channel {channel} cannot be reached ({cause}), and no snapshot holds "
+            f"{', '.join(absent)}"
+        )

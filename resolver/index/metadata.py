@@ -1,0 +1,180 @@
+"""Core metadata of a wheel, with as few bytes as possible.
+
+In this order: the PEP 658/714 file beside the wheel, METADATA through range requests, the whole
+file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import zipfile
+import zlib
+from typing import BinaryIO
+
+from packaging.metadata import parse_email
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
+from resolver.index.address import redact
+from resolver.index.http import MIB, HttpClient
+from resolver.index.ranges import RangeFile
+from resolver.model.artifact import Artifact, Metadata
+
+METADATA_LIMIT = 8 * MIB
+WHOLE_LIMIT = 256 * MIB
+
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OverflowError)
+
+
+def fetch_metadata(
+    artifact: Artifact, client: HttpClient, *, whole_limit: int = WHOLE_LIMIT
+) -> Metadata:
+    """The metadata of the wheel at ``artifact.url``.
+
+    ``whole_limit`` bounds, in bytes, what is downloaded from a server that knows no ranges.
+    Raises DamagedData when the bytes contradict their checksum, their index or themselves, and
+    IndexFailure when the host does not do its part.
+    """
+    url = artifact.url
+    if url is None:
+        raise NotFound(f"{artifact.filename}: no channel gives its address", url="")
+    if artifact.metadata_hash is not None:
+        found = _fetch_beside(artifact, url, client)
+        if found is not None:
+            return parse_metadata(found, artifact, source="PEP 658 file")
+    try:
+        with RangeFile(client, url, size=artifact.size) as file:
+            raw = read_member(file, artifact)
+    except RangesIgnored:
+        raw = _fetch_whole(artifact, url, client, whole_limit)
+    return parse_metadata(raw, artifact, source="METADATA of the wheel")
+
+
+def load_metadata(artifact: Artifact) -> Metadata:
+    """The metadata of a wheel on disk, at ``artifact.path``. Raises DamagedData."""
+    try:
+        with open(artifact.path or "", "rb") as file:
+            raw = read_member(file, artifact)
+    except OSError as error:
+        raise DamagedData(f"{artifact.path}: {error.strerror or error}") from error
+    return parse_metadata(raw, artifact, source="METADATA of the wheel")
+
+
+def read_member(file: BinaryIO | RangeFile, artifact: Artifact) -> bytes:
+    """METADATA of the ``.dist-info`` directory of a wheel. Raises DamagedData."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            info = _find_member(archive, artifact)
+            if info.file_size > METADATA_LIMIT:
+                raise DamagedData(f"{artifact.filename}: METADATA is larger than 8 MiB, refused")
+            with archive.open(info) as member:
+                return member.read(METADATA_LIMIT + 1)
+    except _BAD_ZIP as error:
+        raise DamagedData(f"{artifact.filename}: not a readable wheel: {error}") from error
+    except RuntimeError as error:
+        # zipfile's answer to an encrypted member.
+        raise DamagedData(f"{artifact.filename}: METADATA cannot be read: {error}") from error
+
+
+def _find_member(archive: zipfile.ZipFile, artifact: Artifact) -> zipfile.ZipInfo:
+    found = [
+        info
+        for info in archive.infolist()
+        if info.filename.endswith(".dist-info/METADATA") and info.filename.count("/") == 1
+    ]
+    if len(found) > 1:
+        # A wheel has one such directory; where it has more, the one of its own name counts.
+        own = artifact.name
+        found = [
+            info for info in found if canonicalize_name(info.filename.partition("-")[0]) == own
+        ] or found
+    if len(found) != 1:
+        raise DamagedData(f"{artifact.filename}: {len(found)} METADATA files, a wheel has one")
+    return found[0]
+
+
+def _fetch_beside(artifact: Artifact, url: str, client: HttpClient) -> bytes | None:
+    """The PEP 658 file; None where the server has none after all."""
+    address = f"{url}.metadata"
+    try:
+        body = client.get(address, limit=METADATA_LIMIT).body
+    except NotFound:
+        return None
+    if artifact.metadata_hash and hashlib.sha256(body).hexdigest() != artifact.metadata_hash:
+        raise DamagedData(
+            f"{redact(address)}: its sha256 is not the one that the index gives",
+            hint="the index or something between it and this machine is damaged",
+        )
+    return body
+
+
+def _fetch_whole(artifact: Artifact, url: str, client: HttpClient, limit: int) -> bytes:
+    if artifact.size is not None and artifact.size > limit:
+        shown = redact(url)
+        raise Unreachable(
+            f"{shown}: the server ignores range requests, and {artifact.size} bytes are too many "
+            "to download for metadata",
+            url=shown,
+            hint="use a mirror whose server knows range requests or PEP 658 metadata files",
+        )
+    with tempfile.TemporaryFile(prefix="abilock-") as file:
+        digest = client.download(url, file, limit=limit)
+        if artifact.sha256 is not None and digest != artifact.sha256:
+            raise DamagedData(
+                f"{redact(url)}: its sha256 is {digest}, the index says {artifact.sha256}"
+            )
+        return read_member(file, artifact)
+
+
+def parse_metadata(raw: bytes, artifact: Artifact, *, source: str) -> Metadata:
+    """Read core metadata leniently: what no tool can parse goes to ``broken``.
+
+    Raises DamagedData when name or version are missing, or are not those of the file's name.
+    """
+    # The description, most of the text, begins after the first empty line; it is not needed.
+    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n"
+    fields, _ = parse_email(head)
+    said_name, said_version = fields.get("name"), fields.get("version")
+    if not said_name or not said_version:
+        raise DamagedData(f"{artifact.filename}: METADATA gives no name or no version")
+    name = canonicalize_name(said_name)
+    try:
+        version = Version(said_version)
+    except InvalidVersion as error:
+        raise DamagedData(
+            f"{artifact.filename}: METADATA gives the version {said_version!r}, which is none"
+        ) from error
+    requires: list[Requirement] = []
+    broken: list[str] = []
+    for line in fields.get("requires_dist", ()):
+        try:
+            requires.append(Requirement(line))
+        except InvalidRequirement:
+            broken.append(line)
+    metadata = Metadata(
+        name=name,
+        version=version,
+        requires=tuple(requires),
+        requires_python=fields.get("requires_python"),
+        extras=frozenset(canonicalize_name(extra) for extra in fields.get("provides_extra", ())),
+        source=source,
+        broken=tuple(broken),
+    )
+    return check_names(metadata, artifact)
+
+
+def check_names(metadata: Metadata, artifact: Artifact) -> Metadata:
+    """``metadata``, when it is of the release that the file's name says; else DamagedData.
+
+    Wheels that were renamed after the build exist on public indexes (sgl-project/sglang#14327).
+    """
+    if metadata.name != artifact.name or metadata.version != artifact.version:
+        raise DamagedData(
+            f"{artifact.filename}: the file name says {artifact.name} {artifact.version}, "
+            f"METADATA says {metadata.name} {metadata.version}",
+            hint="the file was renamed after it was built; pip and uv refuse it too",
+        )
+    return metadata

@@ -1,0 +1,152 @@
+"""Reads one project's page from one place: cache, network or disk."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from packaging.utils import NormalizedName
+
+from resolver.errors import NotFound
+from resolver.index.address import path_of
+from resolver.index.cache import Cache
+from resolver.index.channels import Place
+from resolver.index.http import Answer, HttpClient
+from resolver.index.local import LocalFiles
+from resolver.index.page import ACCEPT, Page, parse_page
+from resolver.index.record import dump_page, parse_record
+from resolver.model.artifact import Listing
+
+_MISSING = frozenset({404, 410})
+# The bucket behind PyTorch's index answers 403 for a key that does not exist.
+_MISSING_ON_CHANNEL = _MISSING | {403}
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
+
+
+class PageReader:
+    """Pages as listings; notices of what was odd about them are collected in ``notices``."""
+
+    def __init__(self, http: HttpClient, cache: Cache, *, offline: bool) -> None:
+        self._http = http
+        self._cache = cache
+        self._offline = offline
+        self._local = LocalFiles()
+        self._lock = threading.Lock()
+        self._flat: dict[str, Answer | None] = {}
+        self.notices: set[str] = set()
+
+    def read(self, place: Place, project: NormalizedName) -> Listing | None:
+        """The listing of ``project``; None when the place does not have it.
+
+        Offline, a page that no cache holds counts as one that the place does not have. Raises
+        IndexFailure and DamagedData.
+        """
+        page = self._read(place, project)
+        if page is None:
+            return None
+        with self._lock:
+            self.notices.update(page.notices)
+        return page.listing
+
+    def read_cached(self, place: Place, project: NormalizedName) -> Listing | None:
+        """The cached listing, however old; None when there is none."""
+        entry = self._cache.load("listing", _key(place, project))
+        if entry is None or not entry.content:
+            return None
+        page = parse_record(entry.content, project, place.channel)
+        return page.listing if page is not None else None
+
+    def _read(self, place: Place, project: NormalizedName) -> Page | None:
+        source = place.source
+        path = _local_path(source.url)
+        if path is not None:
+            if source.role not in ("find-links", "wheelhouse"):
+                return self._local.load_index(path, project, place.channel)
+            if path.suffix in (".html", ".htm"):
+                return self._local.load_flat_page(path, project, place.channel)
+            return self._local.load_directory(path, project, place.channel)
+        if source.role == "find-links":
+            return self._read_flat(place, project)
+        return self._read_index(place, project)
+
+    def _read_index(self, place: Place, project: NormalizedName) -> Page | None:
+        key = _key(place, project)
+        entry = self._cache.load("listing", key)
+        cached: Page | None = None
+        if entry is not None and (self._offline or entry.is_fresh(self._cache.now)):
+            if not entry.content:
+                return None
+            cached = parse_record(entry.content, project, place.channel)
+            if cached is not None:
+                return cached
+        if self._offline:
+            return None
+        headers = {"Accept": ACCEPT}
+        if entry is not None and entry.etag is not None and entry.content:
+            cached = parse_record(entry.content, project, place.channel)
+            if cached is not None:
+                headers["If-None-Match"] = entry.etag
+        try:
+            answer = self._http.get(
+                f"{place.source.address()}{project}/",
+                headers=headers,
+                bare=frozenset({304}) if cached is not None else frozenset(),
+                missing=_MISSING_ON_CHANNEL if place.builtin else _MISSING,
+            )
+        except NotFound:
+            self._cache.store("listing", key, b"")
+            return None
+        if cached is not None and entry is not None and answer.status == 304:
+            self._store(key, entry.content, answer.headers, etag=entry.etag)
+            return cached
+        page = _parse(answer, project, place.channel)
+        self._store(key, dump_page(page), answer.headers, etag=answer.headers.get("etag"))
+        return page
+
+    def _read_flat(self, place: Place, project: NormalizedName) -> Page | None:
+        """One page that lists many projects: fetched once, read for each."""
+        url = place.source.url or ""
+        with self._lock:
+            if url not in self._flat:
+                try:
+                    self._flat[url] = None if self._offline else self._http.get(url)
+                except NotFound:
+                    self._flat[url] = None
+            answer = self._flat[url]
+        return _parse(answer, project, place.channel) if answer is not None else None
+
+    def _store(
+        self, key: str, content: bytes, headers: Mapping[str, str], *, etag: str | None
+    ) -> None:
+        control = headers.get("cache-control", "").lower()
+        max_age: float | None = None
+        if "no-store" in control or "no-cache" in control:
+            # Kept all the same, for --offline; asked for again on the next run.
+            max_age = 0.0
+        elif match := _MAX_AGE.search(control):
+            max_age = float(match[1])
+        self._cache.store("listing", key, content, max_age=max_age, etag=etag)
+
+
+def _parse(answer: Answer, project: NormalizedName, channel: str) -> Page:
+    return parse_page(
+        answer.body,
+        content_type=answer.headers.get("content-type", ""),
+        url=answer.url,
+        project=project,
+        channel=channel,
+    )
+
+
+def _key(place: Place, project: NormalizedName) -> str:
+    return f"{place.source.key}{project}/"
+
+
+def _local_path(url: str | None) -> Path | None:
+    if url is None:
+        return None
+    if "://" not in url and not url.startswith("file:"):
+        return Path(url)
+    return path_of(url)

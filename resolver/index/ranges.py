@@ -1,0 +1,234 @@
+"""A file on a web server, read in ranges.
+
+The first request asks for the end of the file: there lie the directory of a zip archive and, in
+most wheels, METADATA. Measured over 967 wheels (median 0.2 MB): the last 64 KiB bring both in one
+request for 87 %, the last 32 KiB for 81 %, the last 256 KiB for 95 %. Large wheels have large
+directories (torch 2.11.0: 1.2 MB), so their first request is longer.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections import OrderedDict
+
+from resolver.errors import DamagedData, IndexFailure, RangesIgnored
+from resolver.index.address import redact
+from resolver.index.http import Answer, HttpClient
+
+BLOCK = 16 * 1024
+_LEAST_FETCH = 2 * BLOCK
+_TAIL = 64 * 1024
+_LARGE = 64 * 1024 * 1024
+_LARGE_TAIL = 512 * 1024
+_KEPT_BLOCKS = 4096  # 64 MiB: what is kept of a file that is read through
+_LONGEST_FETCH = 32 * 1024 * 1024
+
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+
+
+class RangeFile(io.RawIOBase):
+    """A seekable, read-only file over range requests, for ``zipfile`` and for ``read_at``.
+
+    ``size`` is the expected length in bytes, where an index gave one. The constructor makes the
+    first request. Raises RangesIgnored when the server sends whole files only, DamagedData when
+    its answers contradict each other or ``size``, and what HttpClient.get raises.
+    """
+
+    def __init__(self, client: HttpClient, url: str, *, size: int | None = None) -> None:
+        super().__init__()
+        self.url = url
+        self._client = client
+        self._shown = redact(url)
+        self._lock = threading.RLock()
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._position = 0
+        self._etag: str | None = None
+        self._final_url = url
+        self.bytes_read = 0
+        self.requests = 0
+        self.size = 0 if size is None else size
+        if size is None:
+            self._open_by_suffix()
+        elif size > 0:
+            tail = min(size, _LARGE_TAIL if size > _LARGE else _TAIL)
+            self._fetch((size - tail) // BLOCK, (size - 1) // BLOCK)
+
+    # Reading.
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset``, fewer only at the end of the file."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
+            return b""
+        with self._lock:
+            parts = []
+            first, last = offset // BLOCK, (end - 1) // BLOCK
+            # Long reads go in portions, so that what is kept stays bounded.
+            step = _LONGEST_FETCH // BLOCK
+            for begin in range(first, last + 1, step):
+                stop = min(begin + step - 1, last)
+                self._need(begin, stop)
+                parts += [self._blocks[index] for index in range(begin, stop + 1)]
+                self._forget()
+            joined = b"".join(parts)
+        start = offset - first * BLOCK
+        return joined[start : start + end - offset]
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As a file's ``read``."""
+        length = self.size - self._position if size is None or size < 0 else size
+        data = self.read_at(self._position, length)
+        self._position += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        """The rest of the file."""
+        return self.read(-1)
+
+    def readinto(self, buffer: object, /) -> int:
+        """As a file's ``readinto``."""
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """The position, in bytes from the start."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """As a file's ``seek``; ValueError for a negative position."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}[whence]
+        if start + offset < 0:
+            raise ValueError("negative seek position")
+        self._position = start + offset
+        return self._position
+
+    # Fetching.
+
+    def _need(self, first: int, last: int) -> None:
+        """Have the blocks from ``first`` to ``last``; one request for each gap."""
+        gap: int | None = None
+        for index in range(first, last + 2):
+            missing = index <= last and index not in self._blocks
+            if missing and gap is None:
+                gap = index
+            elif not missing and gap is not None:
+                stop = index - 1
+                if (stop - gap + 1) * BLOCK < _LEAST_FETCH and (stop + 1) * BLOCK < self.size:
+                    stop += 1
+                self._fetch(gap, stop)
+                gap = None
+        for index in range(first, last + 1):
+            self._blocks.move_to_end(index)
+
+    def _forget(self) -> None:
+        while len(self._blocks) > _KEPT_BLOCKS:
+            self._blocks.popitem(last=False)
+
+    def _fetch(self, first: int, last: int) -> None:
+        begin = first * BLOCK
+        end = min((last + 1) * BLOCK, self.size) - 1
+        answer = self._request(f"bytes={begin}-{end}", end - begin + 1)
+        if answer.status == 200:
+            raise RangesIgnored(
+                f"{self._shown}: the server ignores range requests", url=self._shown
+            )
+        if answer.status == 416:
+            raise DamagedData(
+                f"{self._shown}: the server says it has no bytes {begin}-{end}, though the file "
+                f"should have {self.size}"
+            )
+        got_begin, got_end, total = self._content_range(answer)
+        if (got_begin, got_end) != (begin, end):
+            raise DamagedData(
+                f"{self._shown}: asked for bytes {begin}-{end}, "
+                f"the server sent {got_begin}-{got_end}"
+            )
+        if total is not None and total != self.size:
+            raise DamagedData(
+                f"{self._shown}: should have {self.size} bytes, the server says {total}"
+            )
+        self._keep(begin, answer)
+
+    def _open_by_suffix(self) -> None:
+        """Learn the size by asking for the last bytes.
+
+        A server may know only ranges that begin at a number, and answer with the whole file: its
+        length is then taken from the header, its body left unread, and the range asked for so.
+        """
+        answer = self._request(f"bytes=-{_TAIL}", _TAIL)
+        if answer.status == 206:
+            begin, end, total = self._content_range(answer)
+            if total is None:
+                raise RangesIgnored(f"{self._shown}: the server hides the length", url=self._shown)
+            if end != total - 1 or begin != max(0, total - _TAIL):
+                raise DamagedData(
+                    f"{self._shown}: asked for the last {_TAIL} bytes, "
+                    f"the server sent {begin}-{end} of {total}"
+                )
+            self.size = total
+            self._keep(begin, answer)
+            return
+        length = answer.headers.get("content-length", "")
+        if answer.status != 200 or not length.isdecimal() or int(length) == 0:
+            raise RangesIgnored(
+                f"{self._shown}: the server ignores range requests", url=self._shown
+            )
+        self.size = int(length)
+        tail = min(self.size, _LARGE_TAIL if self.size > _LARGE else _TAIL)
+        self._fetch((self.size - tail) // BLOCK, (self.size - 1) // BLOCK)
+
+    def _request(self, ranged: str, limit: int) -> Answer:
+        """One range. An address that a redirect gave may expire: then begin at the first again."""
+        headers = {"Range": ranged, "Accept-Encoding": "identity"}
+        wanted, bare = frozenset({206}), frozenset({200, 416})
+        self.requests += 1
+        try:
+            answer = self._client.get(
+                self._final_url, headers=headers, limit=limit, wanted=wanted, bare=bare
+            )
+        except IndexFailure:
+            if self._final_url == self.url:
+                raise
+            self._final_url = self.url
+            answer = self._client.get(
+                self.url, headers=headers, limit=limit, wanted=wanted, bare=bare
+            )
+        self._final_url = answer.url
+        return answer
+
+    def _content_range(self, answer: Answer) -> tuple[int, int, int | None]:
+        match = _CONTENT_RANGE.fullmatch(answer.headers.get("content-range", "").strip())
+        if match is None:
+            raise DamagedData(f"{self._shown}: a partial answer without a valid Content-Range")
+        begin, end = int(match[1]), int(match[2])
+        if len(answer.body) != end - begin + 1:
+            raise DamagedData(
+                f"{self._shown}: {len(answer.body)} bytes came for the range {begin}-{end}"
+            )
+        return begin, end, None if match[3] == "*" else int(match[3])
+
+    def _keep(self, begin: int, answer: Answer) -> None:
+        etag = answer.headers.get("etag")
+        if self._etag is not None and etag is not None and etag != self._etag:
+            raise DamagedData(f"{self._shown}: the file changed while it was read")
+        self._etag = self._etag or etag
+        body = answer.body
+        self.bytes_read += len(body)
+        # Only whole blocks are kept; a tail that begins inside one loses that block's end.
+        index = -(-begin // BLOCK)
+        while index * BLOCK < begin + len(body):
+            offset = index * BLOCK - begin
+            self._blocks[index] = body[offset : offset + BLOCK]
+            index += 1
