@@ -1,0 +1,50 @@
+"""GPUs by the names people use."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from resolver.model.knowledge import Gpu
+
+_MAKERS = ("nvidia", "geforce", "tesla")
+
+
+def normalize_gpu_name(name: str) -> str:
+    """A name without case, maker and punctuation: ``NVIDIA GeForce RTX-5090`` is ``rtx 5090``."""
+    words = re.sub(r"[^a-z0-9]+", " ", name.lower()).split()
+    return " ".join(word for word in words if word not in _MAKERS)
+
+
+def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
+    """The GPU of this name.
+
+    A driver's longer name counts when it begins with a known one and only says more (``NVIDIA
+    H100 80GB HBM3``); the longest known name decides.
+    """
+    wanted = normalize_gpu_name(name)
+    best: tuple[int, Gpu] | None = None
+    for gpu in gpus:
+        for known in map(normalize_gpu_name, gpu.names):
+            if wanted == known:
+                return gpu
+            longer = wanted.startswith(f"{known} ") and not _is_other_model(wanted, known)
+            if longer and (best is None or len(known) > best[0]):
+                best = (len(known), gpu)
+    return best[1] if best else None
+
+
+def _is_other_model(wanted: str, known: str) -> bool:
+    # "rtx 5070 super" is no "rtx 5070", while "h100 pcie" is an "h100".
+    return wanted[len(known) :].split()[0] in {"ti", "super", "d", "ada", "laptop"}
+
+
+def nearest_gpu(gpus: Iterable[Gpu], name: str) -> tuple[Gpu, ...]:
+    """Up to three GPUs whose names look like ``name``, the most alike first, for a hint."""
+    by_name: dict[str, Gpu] = {}
+    for gpu in gpus:
+        for known in gpu.names:
+            by_name.setdefault(normalize_gpu_name(known), gpu)
+    close = difflib.get_close_matches(normalize_gpu_name(name), sorted(by_name), n=6, cutoff=0.6)
+    return tuple(dict.fromkeys(by_name[match] for match in close))[:3]

@@ -1,0 +1,299 @@
+"""The rules of ``resolver.solve.ports`` for one target, over curated facts.
+
+What CUDA a file is for: a curated build fact, else its local version, else the directory of the
+channel it lies in, else what its metadata pins (``cuda-toolkit``, ``nvidia-cuda-runtime``).
+Order among builds of one release: exactly the target's CUDA; a lower minor of its major; a higher
+minor of it (CUDA's minor-version compatibility); another major is rejected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from resolver.compat.rules import builds_serving, covers, driver_floor, toolkit_supports
+from resolver.model.artifact import Artifact, Metadata
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
+from resolver.model.knowledge import Build, Knowledge
+from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.target import Target
+
+# The wheels whose version is a CUDA release, and which a CUDA build of torch pins.
+_RUNTIMES = frozenset(
+    map(
+        canonicalize_name,
+        (
+            "cuda-toolkit",
+            "nvidia-cuda-runtime",
+            "nvidia-cuda-runtime-cu11",
+            "nvidia-cuda-runtime-cu12",
+        ),
+    )
+)
+_TORCH = canonicalize_name("torch")
+_CPU = "cpu"
+_UNKNOWN_RANK = 50
+_HIGHER_RANK = 100
+_OTHER_RANK = 1000
+_COMPATIBILITY = "CUDA compatibility guide: minor version compatibility within a major release"
+
+
+class TargetRules:
+    """Curated facts applied to one target; pure, and quick by caching what it derives."""
+
+    def __init__(self, knowledge: Knowledge, target: Target) -> None:
+        self._knowledge = knowledge
+        self._target = target
+        self._builds: dict[NormalizedName, list[Build]] = defaultdict(list)
+        for build in knowledge.builds:
+            if build.machine in (target.machine, "any"):
+                self._builds[build.project].append(build)
+        self._target_needs: tuple[HostNeed, ...] | None = None
+
+    # the wish itself
+
+    def target_needs(self) -> tuple[HostNeed, ...]:
+        """What the wished-for CUDA needs of driver and GPU."""
+        if self._target_needs is None:
+            self._target_needs = tuple(self._read_target_needs())
+        return self._target_needs
+
+    def _read_target_needs(self) -> Iterable[HostNeed]:
+        target, releases = self._target, self._knowledge.cuda
+        origin = f"CUDA {target.cuda}"
+        reason = _fatal(driver_floor(releases, target.cuda, target.driver))
+        release = releases.get(target.cuda)
+        floor = f">={release.driver_family}" if release else "any"
+        yield HostNeed(DRIVER, floor, origin, reason)
+        for arch in target.archs:
+            unmet = _fatal(toolkit_supports(releases, target.toolkit or target.cuda, arch))
+            yield HostNeed(GPU, str(arch), origin, unmet)
+
+    # which CUDA a file is for
+
+    def build_of(self, artifact: Artifact) -> Build | None:
+        """The curated fact about this file's build, None where there is none."""
+        for build in self._builds.get(artifact.name, ()):
+            if (
+                build.local == artifact.version.local
+                and (build.channel is None or build.channel == artifact.channel)
+                and build.versions.contains(artifact.version.public, prereleases=True)
+            ):
+                return build
+        return None
+
+    def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
+        """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""
+        build = self.build_of(artifact)
+        if build is not None:
+            return str(build.cuda) if build.cuda else _CPU
+        local = artifact.version.local
+        if local == "cpu":
+            return _CPU
+        if found := CudaVersion.from_local(local) or _directory_cuda(artifact):
+            return str(found)
+        if metadata is not None:
+            if pinned := self._pinned_cuda(metadata):
+                return str(pinned)
+            if artifact.name == _TORCH:
+                return _CPU  # a CUDA build of torch pins its CUDA wheels since 2.0
+        return None
+
+    def _pinned_cuda(self, metadata: Metadata) -> CudaVersion | None:
+        for requirement in metadata.requires:
+            if canonicalize_name(requirement.name) not in _RUNTIMES:
+                continue
+            marker = requirement.marker
+            if marker and not marker.evaluate({**self._target.environment, "extra": ""}):
+                continue
+            for clause in requirement.specifier:
+                if clause.operator in ("==", "~="):
+                    try:
+                        version = Version(clause.version.removesuffix(".*"))
+                    except InvalidVersion:
+                        continue
+                    return CudaVersion(version.major, version.minor)
+        return None
+
+    def cuda_rank(self, artifact: Artifact) -> int:
+        """Order among builds of one release by CUDA; 0 is exactly the target's."""
+        text = self.cuda_of(artifact)
+        if text is None:
+            return _UNKNOWN_RANK
+        if text == _CPU:
+            return _OTHER_RANK
+        cuda, wanted = CudaVersion.parse(text), self._target.cuda
+        if cuda.major != wanted.major:
+            return _OTHER_RANK
+        if cuda.minor <= wanted.minor:
+            return wanted.minor - cuda.minor
+        return _HIGHER_RANK + cuda.minor - wanted.minor
+
+    # what a file needs of the host
+
+    def candidate_needs(
+        self, artifact: Artifact, metadata: Metadata | None
+    ) -> tuple[HostNeed, ...]:
+        """What a file needs of CUDA and GPU, by curated facts, and by its metadata once read."""
+        build = self.build_of(artifact)
+        if metadata is None:
+            needs = list(self._cuda_need(artifact, None, build))
+            if build is not None and build.codes is not None:
+                needs += self._gpu_needs(artifact, build)
+            return tuple(needs)
+        if self.cuda_of(artifact) is None:
+            return tuple(self._cuda_need(artifact, metadata, build))
+        return ()
+
+    def _cuda_need(
+        self, artifact: Artifact, metadata: Metadata | None, build: Build | None
+    ) -> Iterable[HostNeed]:
+        text = self.cuda_of(artifact, metadata)
+        if text is None:
+            return
+        origin = f"{artifact.name} {artifact.version}"
+        wanted = self._target.cuda
+        reason = None
+        if text == _CPU:
+            reason = self._cuda_reason(artifact, build, metadata, "no CUDA at all: a CPU build")
+        elif CudaVersion.parse(text).major != wanted.major:
+            reason = self._cuda_reason(artifact, build, metadata, f"a build for CUDA {text}")
+        yield HostNeed(CUDA, text, origin, reason)
+
+    def _cuda_reason(
+        self, artifact: Artifact, build: Build | None, metadata: Metadata | None, found: str
+    ) -> Reason:
+        wanted = self._target.cuda
+        return Reason(
+            code=Code.CUDA_MISMATCH,
+            subject=f"{artifact.name} {artifact.version}",
+            object=f"CUDA {wanted}",
+            needs=f"a build for CUDA {wanted.major}",
+            found=found,
+            evidence=self._cuda_evidence(artifact, build, metadata),
+            grade=build.grade if build else Grade.DECLARED,
+            remedy=f"use a build of {artifact.name} for CUDA {wanted.major}, or target the CUDA "
+            "that this one is for",
+        )
+
+    @staticmethod
+    def _cuda_evidence(artifact: Artifact, build: Build | None, metadata: Metadata | None) -> str:
+        if build is not None:
+            return build.source
+        if CudaVersion.from_local(artifact.version.local) or artifact.version.local == "cpu":
+            return f"local version of {artifact.filename}"
+        if _directory_cuda(artifact):
+            return f"directory of channel {artifact.channel} that lists {artifact.filename}"
+        if metadata is not None:
+            return f"CUDA wheels pinned in the {metadata.source} of {artifact.filename}"
+        return artifact.filename
+
+    def _gpu_needs(self, artifact: Artifact, build: Build) -> Iterable[HostNeed]:
+        target = self._target
+        subject = f"{artifact.name} {artifact.version}"
+        if build.cuda is None or build.codes is None:
+            return
+        for arch in target.archs:
+            found = covers(
+                build.codes,
+                arch,
+                subject=subject,
+                evidence=build.source,
+                grade=build.grade,
+                made_with=self._knowledge.cuda.get(build.cuda),
+                driver=target.driver,
+                alternatives=self._serving(artifact, arch),
+            )
+            yield HostNeed(GPU, str(arch), subject, _fatal(found))
+
+    def _serving(self, artifact: Artifact, arch: Arch) -> list[Build]:
+        return [
+            build
+            for build in builds_serving(
+                self._knowledge.builds,
+                artifact.name,
+                arch,
+                machine=self._target.machine,
+                near=artifact.version,
+            )
+            if build.cuda is not None and build.cuda.major == self._target.cuda.major
+        ]
+
+    # what to tell of a chosen file
+
+    def remarks(self, artifact: Artifact, metadata: Metadata) -> tuple[Reason, ...]:
+        """Warnings about a chosen file: a higher CUDA minor, device code by PTX only."""
+        reasons = []
+        build = self.build_of(artifact)
+        text = self.cuda_of(artifact, metadata)
+        if text is not None and text != _CPU:
+            if higher := self._higher_minor(artifact, metadata, build, CudaVersion.parse(text)):
+                reasons.append(higher)
+            if build is not None and build.codes is not None:
+                reasons += self._ptx_warnings(artifact, build)
+        return tuple(reasons)
+
+    def _higher_minor(
+        self, artifact: Artifact, metadata: Metadata, build: Build | None, cuda: CudaVersion
+    ) -> Reason | None:
+        target = self._target
+        if cuda.major != target.cuda.major or cuda.minor <= target.cuda.minor:
+            return None
+        release = self._knowledge.cuda.get(cuda)
+        packaged = release.driver_packaged if release else None
+        if target.driver is not None and packaged is not None and target.driver >= packaged:
+            return None
+        fix = (
+            f"install driver {packaged} or newer"
+            if packaged
+            else f"install a driver for CUDA {cuda}"
+        )
+        return Reason(
+            code=Code.CUDA_MISMATCH,
+            severity=Severity.WARNING,
+            subject=f"{artifact.name} {artifact.version}",
+            object=f"CUDA {target.cuda}",
+            needs=f"CUDA {target.cuda} or a lower minor to be served in full",
+            found=f"a build for CUDA {cuda}: its kernels run, PTX cannot be compiled",
+            evidence=f"{self._cuda_evidence(artifact, build, metadata)}; {_COMPATIBILITY}",
+            grade=build.grade if build else Grade.DECLARED,
+            remedy=f"{fix}, and say so with --driver",
+        )
+
+    def _ptx_warnings(self, artifact: Artifact, build: Build) -> Iterable[Reason]:
+        for arch in self._target.archs:
+            found = covers(
+                build.codes or (),
+                arch,
+                subject=f"{artifact.name} {artifact.version}",
+                evidence=build.source,
+                grade=build.grade,
+                made_with=self._knowledge.cuda.get(build.cuda) if build.cuda else None,
+                driver=self._target.driver,
+            )
+            if found is not None and found.severity is not Severity.FATAL:
+                yield found
+
+    def target_remarks(self) -> tuple[Reason, ...]:
+        """Warnings about the wish itself: an older driver of the family, a stand-in architecture."""
+        target, releases = self._target, self._knowledge.cuda
+        found = [driver_floor(releases, target.cuda, target.driver)]
+        found += [
+            toolkit_supports(releases, target.toolkit or target.cuda, arch) for arch in target.archs
+        ]
+        return tuple(r for r in found if r is not None and r.severity is not Severity.FATAL)
+
+
+def _fatal(reason: Reason | None) -> Reason | None:
+    return reason if reason is not None and reason.severity is Severity.FATAL else None
+
+
+def _directory_cuda(artifact: Artifact) -> CudaVersion | None:
+    """The index tag in a file's own address: channels keep one directory for each CUDA release."""
+    match = re.search(r"/(cu\d{3})/", artifact.url or "")
+    return CudaVersion.parse(match[1]) if match else None
