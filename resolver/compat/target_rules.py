@@ -280,7 +280,7 @@ class TargetRules:
                 yield found
 
     def target_remarks(self) -> tuple[Reason, ...]:
-        """Warnings about the wish itself: an older driver of the family, a stand-in architecture."""
+        """Warnings about the wish: an older driver of the family, a stand-in architecture."""
         target, releases = self._target, self._knowledge.cuda
         found = [driver_floor(releases, target.cuda, target.driver)]
         found += [

@@ -17,6 +17,7 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Listing
+from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.reason import Code, Reason
 from resolver.model.target import Target
 from resolver.solve.ports import Rules
@@ -104,15 +105,19 @@ class CatalogBuilder:
         )
 
     def _preference(self, rank: int, artifact: Artifact) -> tuple[object, ...]:
-        """Order within one public version: CUDA fit, tags, build tag, channel; the name last.
+        """Order within one public version: CUDA fit, what can be had now, channel, tags, name.
 
-        PEP 427: of two wheels with equal tags the higher build tag wins.
+        A file seen on its index goes before a record of a snapshot, and the default index before
+        a channel that has the same version. PEP 427: of two wheels with equal tags the higher
+        build tag wins.
         """
         ranks = self.target.tag_rank
         tag = min(ranks[tag] for tag in artifact.tags if tag in ranks)
         build = artifact.build or (-1, "")
         return (
             self.rules.cuda_rank(artifact),
+            artifact.origin == "snapshot",
+            artifact.channel != DEFAULT_CHANNEL,
             rank,
             _Descending(artifact.version),
             tag,

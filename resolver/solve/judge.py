@@ -73,7 +73,10 @@ def _named_bad(
     return tuple(
         known
         for known in bad_tuples(knowledge, target)
-        if all(pins.get(name) == version for name, version in known.packages.items())
+        if all(
+            pins.get(name) == version
+            for name, version in known.packages_for(target.machine).items()
+        )
     )
 
 
@@ -117,17 +120,18 @@ def _alternatives(
     for known in knowledge.tuples:
         if known.verdict != "good" or not covers(known, workspace.target):
             continue
-        names = [name for name in asked if name in known.packages]
+        members = known.packages_for(workspace.target.machine)
+        names = [name for name in asked if name in members]
         if len(names) != len(asked):
             continue
         changes = tuple(
-            Change(name=name, before=_text(asked[name]), after=str(known.packages[name]))
+            Change(name=name, before=_text(asked[name]), after=str(members[name]))
             for name in sorted(names)
-            if not asked[name].contains(known.packages[name], prereleases=True)
+            if not asked[name].contains(members[name], prereleases=True)
         )
         if not changes:
             continue
-        pins = [f"{name}=={known.packages[name]}" for name in sorted(names)]
+        pins = [f"{name}=={members[name]}" for name in sorted(names)]
         again = Request(
             requirements=tuple((Requirement(pin), "alternative") for pin in pins),
             constraints=request.constraints,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
 
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Package, Pair
@@ -18,15 +21,17 @@ def find_pairs(
     packages: tuple[Package, ...],
     knowledge: Knowledge,
     known: KnownTuple | None,
+    machine: str,
     evidence: Evidence,
 ) -> tuple[Pair, ...]:
     """Each extension of a solution with its torch; empty where there is no torch."""
     torch = next((p for p in packages if p.artifact.name == _TORCH), None)
     if torch is None:
         return ()
+    members = {} if known is None else known.packages_for(machine)
     channel_projects = {name for channel in knowledge.channels for name in channel.projects}
     return tuple(
-        _judge(package, torch, known, evidence)
+        _judge(package, torch, known, members, evidence)
         for package in packages
         if is_extension(package, channel_projects)
     )
@@ -41,15 +46,21 @@ def is_extension(package: Package, channel_projects: set[NormalizedName]) -> boo
     return _TORCH in package.dependencies or package.artifact.name in channel_projects
 
 
-def _judge(package: Package, torch: Package, known: KnownTuple | None, evidence: Evidence) -> Pair:
+def _judge(
+    package: Package,
+    torch: Package,
+    known: KnownTuple | None,
+    members: Mapping[NormalizedName, Version],
+    evidence: Evidence,
+) -> Pair:
     names = (str(package), str(torch))
     measured = evidence.pair(package.artifact, torch.artifact)
     if measured is not None:
         return measured
     if (
         known is not None
-        and known.packages.get(package.artifact.name) == package.artifact.version
-        and known.packages.get(_TORCH) == torch.artifact.version
+        and members.get(package.artifact.name) == package.artifact.version
+        and members.get(_TORCH) == torch.artifact.version
     ):
         return Pair(
             extension=names[0],

@@ -52,6 +52,10 @@ class Rules(Protocol):
         """What the wished-for CUDA needs of driver and GPU."""
         ...
 
+    def target_remarks(self) -> tuple[Reason, ...]:
+        """What a user must be told of the wish itself: never fatal."""
+        ...
+
     def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
         """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""
         ...

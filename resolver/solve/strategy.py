@@ -131,7 +131,11 @@ def covers(known: KnownTuple, target: Target) -> bool:
 def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
     """Every project that a known-good tuple chooses a version of."""
     return frozenset(
-        name for known in knowledge.tuples if known.verdict == "good" for name in known.packages
+        name
+        for known in knowledge.tuples
+        if known.verdict == "good"
+        for packages in (known.packages, *known.packages_by_machine.values())
+        for name in packages
     )
 
 
@@ -149,22 +153,21 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
         wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
     asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
 
+    chosen = asked & stack
+
     def fits(known: KnownTuple) -> bool:
-        chosen = asked & stack
+        members = known.packages_for(target.machine)
         return (
             known.verdict == "good"
             and bool(chosen)
-            and chosen <= set(known.packages)
+            and chosen <= set(members)
             and covers(known, target)
             and all(
-                specifier.contains(known.packages[name], prereleases=True)
+                specifier.contains(members[name], prereleases=True)
                 for name, specifier in wanted.items()
-                if name in known.packages
+                if name in members
             )
-            and all(
-                request.locked.get(name, known.packages[name]) == known.packages[name]
-                for name in chosen
-            )
+            and all(request.locked.get(name, members[name]) == members[name] for name in chosen)
         )
 
     fitting = [known for known in knowledge.tuples if fits(known)]
@@ -177,7 +180,7 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
 def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Request) -> Problem:
     """The request with the tuple's members fixed and its closure preferred."""
     constraints = dict(base.constraints)
-    for name, version in known.packages.items():
+    for name, version in known.packages_for(target.machine).items():
         fixed = Wanted(name, SpecifierSet(f"=={version}"), None, f"known-good set {known.id}")
         constraints[name] = (*constraints.get(name, ()), fixed)
     preferences = dict(base.preferences)
@@ -211,26 +214,31 @@ def _bounds(
         reason = known.reason
         if reason is None or reason.severity is not Severity.FATAL:
             continue
-        if len(known.packages) == 1:
-            (name, version), *_ = known.packages.items()
+        members = known.packages_for(target.machine)
+        if len(members) == 1:
+            (name, version), *_ = members.items()
             need = HostNeed(FILE, f"not {known.id}", f"{name} {version}", reason)
             bounds[name].append((version, need))
-        elif len(known.packages) == 2 and TORCH in known.packages:
-            torch = known.packages[TORCH]
-            name = next(n for n in known.packages if n != TORCH)
-            bound = Bound(TORCH, OtherThan(torch), reason, f"{name} {known.packages[name]}")
-            bounds[name].append((known.packages[name], bound))
+        elif _torch_pair(members):
+            name = next(n for n in members if n != TORCH)
+            bound = Bound(TORCH, OtherThan(members[TORCH]), reason, f"{name} {members[name]}")
+            bounds[name].append((members[name], bound))
     return {name: tuple(pairs) for name, pairs in bounds.items()}
+
+
+def _torch_pair(members: Mapping[NormalizedName, Version]) -> bool:
+    return len(members) == 2 and TORCH in members
 
 
 def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, ...]:
     """The known-bad tuples that no single requirement can state."""
     return tuple(
-        NotTogether(members=known.packages, reason=known.reason)
+        NotTogether(members=members, reason=known.reason)
         for known in bad_tuples(knowledge, target)
         if known.reason is not None
         and known.reason.severity is Severity.FATAL
-        and not (len(known.packages) <= 2 and (TORCH in known.packages or len(known.packages) == 1))
+        and len(members := known.packages_for(target.machine)) > 1
+        and not _torch_pair(members)
     )
 
 
@@ -248,8 +256,8 @@ def _accept(
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
-    pairs = find_pairs(packages, knowledge, known, evidence)
-    reasons: list[Reason] = []
+    pairs = find_pairs(packages, knowledge, known, target.machine, evidence)
+    reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:
         reasons += workspace.rules.remarks(package.artifact, package.metadata)
         reasons += file_remarks(package.artifact)

@@ -1,0 +1,60 @@
+"""The ``abilock`` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from resolver import __version__
+from resolver.cli import console
+from resolver.cli.export import export
+from resolver.cli.knowledge import app as knowledge_app
+from resolver.cli.resolve import resolve
+from resolver.cli.why import why
+from resolver.errors import AbilockError
+
+app = typer.Typer(
+    name="abilock",
+    help="Resolve GPU Python environments that really load.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(resolve)
+app.command()(export)
+app.command()(why)
+app.add_typer(knowledge_app)
+
+
+def _version(value: bool) -> None:
+    if value:
+        console.data(f"abilock {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", "-V", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    del version  # its callback has answered
+
+
+def main() -> None:
+    """Run the command; exit codes as documented in ``docs/cli.md``."""
+    try:
+        app()
+    except AbilockError as error:
+        console.failure(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader has gone: end quietly, and keep the interpreter from flushing into the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,50 @@
+"""What goes to people: stderr for words, stdout for data; colour where it is wanted.
+
+Colours honour NO_COLOR, FORCE_COLOR and non-terminals through ``rich``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from resolver.errors import AbilockError
+
+_STYLES = (
+    (re.compile(r"^(Solved|Accepted):"), "bold green"),
+    (re.compile(r"^(Rejected:|No solution)"), "bold red"),
+    (re.compile(r"^Unknown:"), "bold yellow"),
+    (re.compile(r"^(Warnings|Degraded|Notes|Also|Use instead|Beside .*):$"), "bold"),
+    (re.compile(r"^error(?=:)"), "bold red"),
+    (re.compile(r"^hint(?=:)"), "bold cyan"),
+    (re.compile(r"^\s*(fix|works with)(?=  )"), "green"),
+    (re.compile(r"^\s*(needs|found|in|symbol|known by|because|and)(?=  )"), "cyan"),
+)
+
+
+def words(text: str, *, error: bool = True) -> None:
+    """Print lines for people, to stderr unless ``error`` is False."""
+    console = Console(stderr=error, soft_wrap=True, highlight=False)
+    for line in text.splitlines():
+        styled = Text(line)
+        for pattern, style in _STYLES:
+            if match := pattern.match(line):
+                styled.stylize(style, *match.span())
+        console.print(styled)
+
+
+def data(text: str) -> None:
+    """Print data to stdout, as it is."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def failure(error: AbilockError) -> None:
+    """Print an error in the house form: what, then the next step."""
+    lines = [f"error: {error}"]
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    words("\n".join(lines))

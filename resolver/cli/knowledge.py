@@ -1,0 +1,157 @@
+"""``abilock knowledge``: look at the compatibility database, and check it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resolver.cli import console, wiring
+from resolver.cli.resolve import Format, FormatOption
+from resolver.errors import UsageError
+from resolver.explain.contract import FactModel
+from resolver.model.knowledge import Knowledge
+
+app = typer.Typer(
+    name="knowledge",
+    help="Look at the compatibility database, and check it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Kind(StrEnum):
+    """The kinds of fact."""
+
+    CHANNEL = "channel"
+    CUDA = "cuda"
+    GPU = "gpu"
+    BUILD = "build"
+    SKEW = "skew"
+    TUPLE = "tuple"
+    LIBRARY = "library"
+
+
+def facts(known: Knowledge) -> Iterator[FactModel]:
+    """Every fact in a line, by kind and id."""
+    for channel in known.channels:
+        names = ", ".join(sorted(channel.projects))
+        yield _fact(Kind.CHANNEL, channel.name, f"{channel.title}: {names}", channel.source)
+    for release in known.cuda.values():
+        archs = ", ".join(map(str, release.archs))
+        summary = f"driver >={release.driver_family}; {archs}"
+        yield _fact(Kind.CUDA, str(release.version), summary, release.archs_source)
+    for gpu in known.gpus:
+        yield _fact(Kind.GPU, gpu.id, f"{', '.join(gpu.names)}: {gpu.arch}", gpu.source)
+    for build in known.builds:
+        codes = "unknown" if build.codes is None else ", ".join(map(str, build.codes)) or "none"
+        local = f"+{build.local}" if build.local else ""
+        summary = (
+            f"{build.project}{local} {build.versions} on {build.machine}: "
+            f"CUDA {build.cuda or 'none'}; device code {codes}"
+        )
+        yield _fact(Kind.BUILD, build.id, summary, build.source, str(build.grade))
+    for skew in known.skews:
+        yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
+    for library in known.libraries:
+        summary = f"{library.soname} from {library.project}, {library.directory}"
+        yield _fact(Kind.LIBRARY, library.id, summary, library.source)
+    for known_tuple in known.tuples:
+        summary = f"known {known_tuple.verdict}: {known_tuple.title}"
+        yield FactModel(
+            id=known_tuple.id,
+            kind=Kind.TUPLE,
+            summary=summary,
+            grade=str(known_tuple.grade),
+            date=known_tuple.date,
+            source=known_tuple.source,
+        )
+
+
+def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = None) -> FactModel:
+    return FactModel(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="Only facts of this kind.")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """List the facts, one a line."""
+    from resolver.explain.contract import KnowledgeListModel
+    from resolver.explain.render_json import dump
+
+    chosen = [fact for fact in facts(wiring.knowledge()) if kind is None or fact.kind == kind]
+    if format is Format.JSON:
+        console.data(dump(KnowledgeListModel(facts=chosen)))
+        return
+    width = max((len(fact.id) for fact in chosen), default=0)
+    for fact in chosen:
+        console.data(f"{fact.kind:<8} {fact.id:<{width}}  {fact.summary}\n")
+
+
+@app.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
+) -> None:
+    """Show one fact with its source; a known-good set with its packages and pins."""
+    known = wiring.knowledge()
+    for known_tuple in known.tuples:
+        if known_tuple.id == id_:
+            lines = [
+                f"{known_tuple.id}: known {known_tuple.verdict}, {known_tuple.grade}, "
+                f"{known_tuple.date}",
+                f"  {known_tuple.title}",
+                f"  source: {known_tuple.source}",
+                *(f"  {name}=={version}" for name, version in known_tuple.packages.items()),
+                *(f"  note: {note}" for note in known_tuple.notes),
+                *(f"  remedy: {remedy}" for remedy in known_tuple.remedies),
+                f"  pins of its closure: {len(known_tuple.pins)}",
+                *(f"    {pin}" for pin in known_tuple.pins),
+            ]
+            console.data("\n".join(lines) + "\n")
+            return
+    for fact in facts(known):
+        if fact.id == id_:
+            grade = f", {fact.grade}" if fact.grade else ""
+            console.data(
+                f"{fact.kind} {fact.id}{grade}\n  {fact.summary}\n  source: {fact.source}\n"
+            )
+            return
+    raise UsageError(f"no fact with the id {id_!r}", hint="abilock knowledge list names them all")
+
+
+@app.command()
+def validate(
+    path: Annotated[
+        Path | None, typer.Argument(help="A knowledge directory; default: the shipped one.")
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Check every file against its schema, and every reference."""
+    from resolver.compat.load import knowledge_path
+    from resolver.compat.validate import validate as check
+    from resolver.explain.contract import KnowledgeValidateModel, ProblemModel
+    from resolver.explain.render_json import dump
+
+    if path is not None and not path.is_dir():
+        raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")
+    problems = check(path or knowledge_path())
+    if format is Format.JSON:
+        models = [
+            ProblemModel(file=p.file, id=p.id or None, message=p.what, remedy=p.remedy)
+            for p in problems
+        ]
+        console.data(
+            dump(KnowledgeValidateModel(verdict="invalid" if models else "valid", problems=models))
+        )
+    elif problems:
+        for problem in problems:
+            console.words(f"error: {problem}\n  fix     {problem.remedy}", error=False)
+    else:
+        console.words("The knowledge is valid.", error=False)
+    if problems:
+        raise typer.Exit(1)

@@ -1,0 +1,128 @@
+"""Requirements as users write them: on the command line, in files, in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from resolver.errors import UsageError
+
+Stated = tuple[Requirement, str]
+
+# The default stack: what an engineer who serves models on a GPU starts from.
+DEFAULT_STACK = ("torch", "sgl-kernel", "flashinfer-python")
+
+
+def parse_requirement(text: str, origin: str) -> Stated:
+    """One requirement with where it was stated. Raises UsageError."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        detail = str(error).splitlines()[0]
+        raise UsageError(
+            f"{origin}: {text!r} is not a requirement: {detail}",
+            hint="write it as name, name==1.2 or name>=1.2,<2 (PEP 508)",
+        ) from error
+    if requirement.url is not None:
+        raise UsageError(
+            f"{origin}: {requirement.name} is asked for by address, which cannot be resolved",
+            hint="name the version, and its index with --index NAME=URL or a directory with "
+            "--wheelhouse",
+        )
+    return requirement, origin
+
+
+def load_requirements(path: Path) -> tuple[Stated, ...]:
+    """The requirements of a file, ``-r`` and ``-c``-style. Raises UsageError, naming the line.
+
+    ``-r FILE`` inside is followed; hashes and index options are left to the settings.
+    """
+    return tuple(_read(path, ()))
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Stated]:
+    if path.resolve() in above:
+        raise UsageError(f"{path} includes itself", hint="remove the -r line that closes the ring")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}",
+            hint="check the file name",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
+    for number, line in _logical_lines(text):
+        origin = f"{path}, line {number}"
+        bare = re.sub(r"(^|\s)#.*$", "", line).strip()
+        bare = re.sub(r"\s--hash=\S+", "", bare).strip()
+        if not bare:
+            continue
+        if match := re.fullmatch(r"(?:-r|--requirement)[ =]?(.+)", bare):
+            yield from _read(path.parent / match[1].strip(), (*above, path.resolve()))
+        elif bare.startswith("-"):
+            raise UsageError(
+                f"{origin}: the option {bare.split()[0]!r} is not read from a file",
+                hint="give indexes with --index, constraints with -c",
+            )
+        else:
+            yield parse_requirement(bare, origin)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    start, parts = 0, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not parts:
+            start = number
+        if line.endswith("\\"):
+            parts.append(line[:-1])
+            continue
+        parts.append(line)
+        yield start, " ".join(parts)
+        parts = []
+    if parts:
+        yield start, " ".join(parts)
+
+
+def load_project(directory: Path) -> tuple[Stated, ...]:
+    """The requirements of ``[tool.abilock]`` in ``pyproject.toml``; empty where there are none.
+
+    Raises UsageError when the table is there and cannot be used.
+    """
+    path = directory / "pyproject.toml"
+    table = load_table(path)
+    listed: Any = table.get("requirements", [])
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        raise UsageError(
+            f"{path}: [tool.abilock] requirements is not a list of strings",
+            hint='write requirements = ["torch==2.9.1", "sgl-kernel"]',
+        )
+    return tuple(parse_requirement(item, f"{path}, [tool.abilock]") for item in listed)
+
+
+def load_table(path: Path) -> dict[str, Any]:
+    """``[tool.abilock]`` of a ``pyproject.toml``; empty where there is none."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", hint="mend the file") from error
+    table = document.get("tool", {}).get("abilock", {})
+    return table if isinstance(table, dict) else {}
+
+
+def collect(arguments: Iterable[str], files: Iterable[Path], directory: Path) -> tuple[Stated, ...]:
+    """What was asked for: arguments and files, else the project's table, else the default stack."""
+    stated = [parse_requirement(text, "requested") for text in arguments]
+    for path in files:
+        stated += load_requirements(path)
+    if stated:
+        return tuple(stated)
+    own = load_project(directory)
+    return own or tuple(parse_requirement(text, "default stack") for text in DEFAULT_STACK)

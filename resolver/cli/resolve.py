@@ -1,0 +1,270 @@
+"""``abilock resolve``: from requirements to a lock."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.cli import console, wiring
+from resolver.cli.host import probe_host
+from resolver.cli.options import (
+    ArchOption,
+    CudaOption,
+    DriverOption,
+    GlibcOption,
+    GpuOption,
+    MachineOption,
+    PythonOption,
+    ToolkitOption,
+    make_target,
+)
+from resolver.cli.requirement import Stated, collect, load_requirements
+from resolver.errors import UsageError
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Prefer(StrEnum):
+    """What is tried first."""
+
+    KNOWN_GOOD = "known-good"
+    NEWEST = "newest"
+
+
+RequirementArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[REQUIREMENT]...",
+        help="What to lock: torch==2.9.1, 'sglang>=0.5'. Default: [tool.abilock] of "
+        "pyproject.toml, else torch sgl-kernel flashinfer-python.",
+        show_default=False,
+    ),
+]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option("--requirement", "-r", metavar="FILE", help="Requirements from a file."),
+]
+ConstraintOption = Annotated[
+    list[Path] | None,
+    typer.Option("--constraint", "-c", metavar="FILE", help="Narrow versions, ask for nothing."),
+]
+OverrideOption = Annotated[
+    list[Path] | None,
+    typer.Option("--override", metavar="FILE", help="Replace what any package requires."),
+]
+IndexOption = Annotated[
+    list[str] | None,
+    typer.Option("--index", metavar="NAME=URL", help="An index that comes before the default."),
+]
+ChannelOption = Annotated[
+    list[str] | None,
+    typer.Option("--channel", metavar="NAME", help="Only these channels; 'default' is your index."),
+]
+PreOption = Annotated[bool, typer.Option("--pre", help="Accept pre-releases and nightlies.")]
+NewerOption = Annotated[
+    str | None,
+    typer.Option("--exclude-newer", metavar="DATE", help="Only files uploaded up to this day."),
+]
+NoTuplesOption = Annotated[
+    bool,
+    typer.Option("--no-tuples", help="Use nothing reported or declared outside the wheels."),
+]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Cache and snapshots only.")]
+WheelhouseOption = Annotated[
+    Path | None, typer.Option("--wheelhouse", metavar="DIR", help="A directory of wheels.")
+]
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Neither read nor write the cache.")
+]
+CacheDirOption = Annotated[
+    Path | None, typer.Option("--cache-dir", metavar="DIR", help="Where the cache lies.")
+]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="text for people, json for scripts.")
+]
+
+
+def resolve(
+    requirement: RequirementArgument = None,
+    cuda: CudaOption = None,
+    arch: ArchOption = None,
+    gpu: GpuOption = None,
+    python: PythonOption = None,
+    machine: MachineOption = None,
+    glibc: GlibcOption = None,
+    driver: DriverOption = None,
+    toolkit: ToolkitOption = None,
+    requirement_file: FileOption = None,
+    constraint: ConstraintOption = None,
+    override: OverrideOption = None,
+    index: IndexOption = None,
+    channel: ChannelOption = None,
+    pre: PreOption = False,
+    exclude_newer: NewerOption = None,
+    prefer: Annotated[Prefer, typer.Option(help="What to try first.")] = Prefer.KNOWN_GOOD,
+    no_tuples: NoTuplesOption = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Accept only measured or reported pairs.")
+    ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Forget the pins of the existing lock.")
+    ] = False,
+    upgrade_package: Annotated[
+        list[str] | None,
+        typer.Option("--upgrade-package", metavar="NAME", help="Forget the pin of one package."),
+    ] = None,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
+    no_cache: NoCacheOption = False,
+    cache_dir: CacheDirOption = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The lock; - prints it.")
+    ] = Path("pylock.toml"),
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")] = False,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Resolve a set that loads on this GPU, and lock it."""
+    from resolver.explain.render_json import dump, resolve_model
+    from resolver.explain.render_text import outcome_text
+    from resolver.export import pylock
+    from resolver.solve import strategy
+
+    to_stdout = str(output) == "-"
+    if to_stdout and format is Format.JSON:
+        raise UsageError(
+            "-o - and --format json both want stdout", hint="write the lock to a file with -o"
+        )
+    if not to_stdout:
+        pylock.check_lock_name(output)
+        _check_writable(output)
+    known = wiring.knowledge()
+    target = make_target(
+        known,
+        probe_host(),
+        cuda=cuda,
+        arch=arch,
+        gpu=gpu,
+        python=python,
+        machine=machine,
+        glibc=glibc,
+        driver=driver,
+        toolkit=toolkit,
+    )
+    directory = wiring.working_directory()
+    stated = collect(requirement or (), requirement_file or (), directory)
+    request = strategy.Request(
+        requirements=stated,
+        constraints=_all_of(constraint),
+        prefer="newest" if prefer is Prefer.NEWEST else "known-good",
+        use_tuples=not no_tuples,
+        strict=strict,
+        pre=pre,
+        locked={} if upgrade or to_stdout else _locked(output, upgrade_package or ()),
+    )
+    options = wiring.IndexOptions(
+        index=tuple(index or ()),
+        channels=tuple(channel or ()),
+        wheelhouse=wheelhouse,
+        offline=offline,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
+    )
+    with wiring.open_workspace(
+        known,
+        target,
+        options,
+        overrides=overrides_of(override),
+        exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
+        named_tags=named_tags(stated),
+    ) as workspace:
+        outcome = strategy.resolve(workspace, known, wiring.NoEvidence(), request)
+    if outcome.verdict == "solved":
+        lock = pylock.build_lock(
+            outcome,
+            wheelhouse=_wheelhouse_path(wheelhouse, output),
+            lock_dir=directory if to_stdout else output.parent,
+        )
+        text = pylock.render_lock(lock)
+        if to_stdout:
+            console.data(text)
+        else:
+            pylock.write_atomically(output, text)
+    if format is Format.JSON:
+        console.data(dump(resolve_model(outcome)))
+    console.words(outcome_text(outcome, today=datetime.now(UTC).date(), verbose=verbose))
+    if outcome.verdict == "solved":
+        if not to_stdout:
+            console.words(
+                f"\nWrote {output}. Install it: uv pip sync {output}, or pip install -r {output}."
+            )
+        return
+    raise typer.Exit(1)
+
+
+def _check_writable(output: Path) -> None:
+    directory = output.parent
+    if not directory.is_dir():
+        raise UsageError(f"no directory {directory} to write {output.name} to", hint="create it")
+    if output.is_dir() or not os.access(directory, os.W_OK):
+        raise UsageError(f"cannot write {output}", hint="choose another file with -o")
+
+
+def _all_of(files: Sequence[Path] | None) -> tuple[Stated, ...]:
+    return tuple(stated for path in files or () for stated in load_requirements(path))
+
+
+def overrides_of(
+    files: Sequence[Path] | None,
+) -> dict[NormalizedName, tuple[Requirement, ...]]:
+    """The overrides of some files by project."""
+    overrides: dict[NormalizedName, list[Requirement]] = defaultdict(list)
+    for requirement, _ in _all_of(files):
+        overrides[canonicalize_name(requirement.name)].append(requirement)
+    return {name: tuple(requirements) for name, requirements in overrides.items()}
+
+
+def named_tags(stated: Sequence[Stated]) -> tuple[str, ...]:
+    """Index tags that requirements name by local version: ``torch==2.9.1+cu128``."""
+    tags = []
+    for requirement, _ in stated:
+        for clause in requirement.specifier:
+            local = clause.version.partition("+")[2]
+            if local.startswith("cu") and local[2:5].isdigit():
+                tags.append(local[:5])
+    return tuple(sorted(set(tags)))
+
+
+def _locked(path: Path, upgrade: Sequence[str]) -> dict[NormalizedName, Version]:
+    from resolver.export.pylock import load_lock, locked_versions
+
+    if not path.exists():
+        return {}
+    free = {canonicalize_name(name) for name in upgrade}
+    pins = locked_versions(load_lock(path))
+    return {
+        canonicalize_name(name): version
+        for name, version in pins.items()
+        if canonicalize_name(name) not in free
+    }
+
+
+def _wheelhouse_path(wheelhouse: Path | None, output: Path) -> str:
+    if wheelhouse is None:
+        return "wheelhouse"
+    base = output.parent if str(output) != "-" else Path()
+    return os.path.relpath(wheelhouse, base)

@@ -1,0 +1,149 @@
+"""The one place where the parts meet: settings, channels, knowledge, rules, solve."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName
+from platformdirs import user_cache_path
+
+from resolver import __version__
+from resolver.compat.load import load_knowledge
+from resolver.compat.target_rules import TargetRules
+from resolver.errors import UsageError
+from resolver.model.artifact import Artifact
+from resolver.model.cuda import CudaVersion
+from resolver.model.knowledge import Knowledge
+from resolver.model.outcome import Pair
+from resolver.model.target import Target
+from resolver.solve.catalog import CatalogBuilder
+from resolver.solve.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The index options of a command line."""
+
+    index: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    wheelhouse: Path | None = None
+    offline: bool = False
+    no_cache: bool = False
+    cache_dir: Path | None = None
+
+
+class NoEvidence:
+    """Where no bytes were read."""
+
+    def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:  # noqa: ARG002
+        """Nothing is known."""
+        return None
+
+
+def knowledge() -> Knowledge:
+    """The shipped database."""
+    return load_knowledge()
+
+
+def cuda_tags(known: Knowledge, cuda: CudaVersion, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The index tags to visit: the target's, lower minors, higher minors, then those named.
+
+    A build for another major is rejected anyway; its directory is read only when a requirement
+    names it by local version, so that the rejection can say what was found there.
+    """
+    same = [version for version in known.cuda if version.major == cuda.major]
+    lower = sorted((v for v in same if v <= cuda), reverse=True)
+    higher = sorted(v for v in same if v > cuda)
+    tags = [version.tag for version in (*lower, *higher)]
+    return tuple(dict.fromkeys([*tags, *extra]))
+
+
+@contextmanager
+def open_workspace(
+    known: Knowledge,
+    target: Target,
+    options: IndexOptions,
+    *,
+    overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
+    exclude_newer: datetime | None = None,
+    named_tags: tuple[str, ...] = (),
+) -> Iterator[Workspace]:
+    """A workspace over the user's indexes; closed connections on leaving.
+
+    Raises UsageError for settings that cannot be used.
+    """
+    from resolver.index.cache import Cache
+    from resolver.index.client import ChannelIndex
+    from resolver.index.http import HttpClient
+
+    settings = load_user_settings(options)
+    offline = options.offline or settings.offline
+    cache_dir = None if options.no_cache or settings.no_cache else _cache_dir(settings.cache_dir)
+    http = HttpClient(
+        version=__version__,
+        credentials=settings.credentials,
+        ca_file=settings.ca_file,
+        offline=offline,
+    )
+    index = ChannelIndex(
+        settings=settings,
+        channels=known.channels,
+        snapshot=known.snapshot,
+        cuda_tags=cuda_tags(known, target.cuda, named_tags),
+        cache=Cache(cache_dir),
+        http=http,
+        only=frozenset(options.channels) or None,
+        offline=offline,
+    )
+    rules = TargetRules(known, target)
+    builder = CatalogBuilder(target=target, rules=rules, exclude_newer=exclude_newer)
+    try:
+        yield Workspace(
+            index=index,
+            rules=rules,
+            target=target,
+            builder=builder,
+            overrides=overrides or {},
+        )
+    finally:
+        index.close()
+
+
+def _cache_dir(configured: Path | None) -> Path:
+    return configured or user_cache_path("abilock")
+
+
+def load_user_settings(options: IndexOptions):  # type: ignore[no-untyped-def]
+    """The user's index settings."""
+    from resolver.index.settings import Settings
+
+    return Settings(offline=options.offline, no_cache=options.no_cache, cache_dir=options.cache_dir)
+
+
+def parse_day(text: str) -> datetime:
+    """``--exclude-newer``: a day means its end in UTC, as in uv; or a full RFC 3339 time."""
+    from datetime import UTC, date, time, timedelta
+
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise UsageError(
+                f"--exclude-newer {text!r} is neither a date nor a time",
+                hint="write it as 2026-02-28 or 2026-02-28T12:00:00Z",
+            ) from error
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return datetime.combine(day + timedelta(days=1), time(), UTC)
+
+
+def working_directory() -> Path:
+    """Where the user stands."""
+    return Path(os.getcwd())
