@@ -142,7 +142,8 @@ class ChannelIndex:
                     seen.update(item.url for item in fresh.artifacts if item.url is not None)
                     listings.append(fresh)
             if stand_in:
-                listings += self._from_snapshot(channel, project, listings)
+                tags = [place.cuda for place in places if place.cuda is not None]
+                listings += self._from_snapshot(channel, project, listings, tags or None)
         return listings
 
     def _first(self, plan: Plan, project: NormalizedName) -> list[Listing]:
@@ -166,10 +167,14 @@ class ChannelIndex:
         return []
 
     def _from_snapshot(
-        self, channel: str, project: NormalizedName, live: Iterable[Listing]
+        self,
+        channel: str,
+        project: NormalizedName,
+        live: Iterable[Listing],
+        tags: Sequence[str] | None = None,
     ) -> list[Listing]:
         """The snapshot's records, but those that ``live`` listings hold with their address."""
-        recorded = self._snapshot.listing(channel, project)
+        recorded = self._snapshot.listing(channel, project, tags)
         with self._lock:
             self._stood_in.setdefault(channel, {})[project] = (
                 recorded.snapshot_date if recorded is not None else None

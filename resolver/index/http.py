@@ -8,10 +8,7 @@ body cannot become a large one.
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import netrc
-import socket
 import ssl
 import threading
 import time
@@ -23,8 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urljoin
 
-from resolver.errors import DamagedData, NotFound, Unreachable
+from resolver.errors import DamagedData, NotFound, Unreachable, UsageError
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
+from resolver.index.credential import Credential, Credentials
+from resolver.index.failure import Bounds, Failed, explain_error, explain_status, wait_of
 
 if TYPE_CHECKING:
     import httpx
@@ -34,37 +33,7 @@ PAGE_LIMIT = 64 * MIB
 OFFLINE_HINT = "use --offline to work from the cache and the snapshots"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_RETRIED = frozenset({429, 500, 502, 503, 504})
 _CHUNK = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
-    """A user and a password for the addresses that begin with ``prefix``, or share its host."""
-
-    prefix: str
-    user: str
-    password: str
-
-    def __repr__(self) -> str:
-        return f"Credential(prefix={self.prefix!r}, user=****, password=****)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """What a request may cost: seconds, except ``redirects`` and ``attempts``.
-
-    ``total`` covers a page with its redirects and retries; ``download`` a whole file.
-    """
-
-    connect: float = 10.0
-    read: float = 30.0
-    total: float = 120.0
-    download: float = 1800.0
-    redirects: int = 10
-    attempts: int = 3
-    first_wait: float = 0.25
-    longest_wait: float = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +47,6 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class _Failed(Exception):
-    """One attempt failed; ``retry`` is the wait in seconds before the next, False for none."""
-
-    def __init__(
-        self, cause: str, *, retry: bool | float, host: bool = False, hint: str | None = None
-    ) -> None:
-        super().__init__(cause)
-        self.cause = cause
-        self.retry = retry
-        self.host = host
-        self.hint = hint
-        self.origin = ""
-
-
-def _wait_of(error: Exception) -> bool | float:
-    return error.retry if isinstance(error, _Failed) else False
 
 
 class HttpClient:
@@ -120,9 +71,7 @@ class HttpClient:
         self.bounds = bounds or Bounds()
         self.offline = offline
         self._version = version
-        self._credentials = tuple(credentials)
-        self._netrc_file = netrc_file
-        self._netrc: netrc.netrc | None = None
+        self._credentials = Credentials(credentials, netrc_file)
         self._ca_file = ca_file
         self._transport = transport
         self._clock = clock
@@ -216,6 +165,9 @@ class HttpClient:
     ) -> Answer:
         import stamina
 
+        url, user, password = strip_credentials(url)
+        if user is not None or password is not None:
+            self._credentials.add(Credential(prefix=url, user=user or "", password=password or ""))
         shown = redact(url)
         if self.offline:
             raise Unreachable(
@@ -226,7 +178,7 @@ class HttpClient:
         deadline = self._clock() + total
         try:
             for attempt in stamina.retry_context(
-                on=_wait_of,
+                on=wait_of,
                 attempts=self.bounds.attempts,
                 timeout=total,
                 wait_initial=self.bounds.first_wait,
@@ -236,7 +188,7 @@ class HttpClient:
                 with attempt:
                     restart()
                     return self._followed(url, headers, wanted, bare, missing, read, deadline)
-        except _Failed as error:
+        except Failed as error:
             if error.host and error.origin:
                 self._unreachable.setdefault(error.origin, error.cause)
             raise Unreachable(
@@ -258,14 +210,14 @@ class HttpClient:
         here, seen = url, set[str]()
         while True:
             if here in seen:
-                raise _Failed(
+                raise Failed(
                     "it redirects in a circle",
                     retry=False,
                     hint="the server is set up wrongly; check the address",
                 )
             seen.add(here)
             if len(seen) > self.bounds.redirects + 1:
-                raise _Failed(f"more than {self.bounds.redirects} redirects", retry=False)
+                raise Failed(f"more than {self.bounds.redirects} redirects", retry=False)
             with self._answer(here, headers, first=here == url) as response:
                 status = response.status_code
                 if status in _REDIRECTS and "location" in response.headers:
@@ -280,7 +232,7 @@ class HttpClient:
                     shown = redact(url)
                     raise NotFound(f"{shown}: not found", url=shown)
                 else:
-                    raise self._refused(status, response.headers)
+                    raise explain_status(status, response.headers, self.bounds)
                 return Answer(url=here, status=status, headers=answered, body=body)
 
     @staticmethod
@@ -289,32 +241,13 @@ class HttpClient:
         target = strip_credentials(urljoin(here, location))[0].partition("#")[0]
         parts = split_address(target)
         if parts is None or parts.scheme not in ("http", "https"):
-            raise _Failed("it redirects to something that is no web address", retry=False)
+            raise Failed("it redirects to something that is no web address", retry=False)
         if here.lower().startswith("https:") and parts.scheme == "http":
-            raise _Failed(
+            raise Failed(
                 f"it redirects from https to http ({redact(target)}), which is refused",
                 retry=False,
             )
         return target
-
-    def _refused(self, status: int, headers: Mapping[str, str]) -> _Failed:
-        if status in (401, 403):
-            return _Failed(
-                f"the server answered {status} (credentials are missing or not accepted)",
-                retry=False,
-                hint="give them in .netrc, in the address, or as ABILOCK_INDEX_<NAME>_USERNAME "
-                "and ABILOCK_INDEX_<NAME>_PASSWORD",
-            )
-        if status not in _RETRIED:
-            return _Failed(f"the server answered {status}", retry=False)
-        cause = f"the server answered {status}"
-        try:
-            wait = float(headers.get("retry-after", ""))
-        except ValueError:
-            return _Failed(cause, retry=True)
-        if not 0 <= wait <= self.bounds.longest_wait:
-            return _Failed(f"{cause} and asks to wait {wait:g} s", retry=False)
-        return _Failed(cause, retry=wait or True)
 
     # One exchange.
 
@@ -327,55 +260,22 @@ class HttpClient:
         origin = origin_of(url)
         where = "" if first else f" (redirected to {host_of(url)})"
         if (known := self._unreachable.get(origin)) is not None:
-            raise _Failed(f"{known} (found earlier in this run)", retry=False)
+            raise Failed(f"{known} (found earlier in this run)", retry=False)
         sent = {"Accept-Encoding": "gzip", **headers}
-        if (authorization := self._authorization(url)) is not None:
+        if (authorization := self._credentials.authorization(url)) is not None:
             sent["Authorization"] = authorization
-        self._requests += 1
+        with self._lock:
+            self._requests += 1
         try:
             with self._open().stream("GET", url, headers=sent, auth=None) as response:
                 yield response
         except (httpx.TransportError, httpx.InvalidURL, ssl.SSLError) as error:
-            failed = self._explain(error, where)
+            failed = explain_error(error, where, self.bounds)
             failed.origin = origin
             raise failed from error
-        except _Failed as failed:
+        except Failed as failed:
             failed.origin = failed.origin or origin
             raise
-
-    def _explain(self, error: Exception, where: str) -> _Failed:
-        """Say what a failure of the transport means, without the words of the libraries."""
-        import httpx
-
-        bounds = self.bounds
-        if isinstance(error, httpx.ConnectTimeout):
-            return _Failed(
-                f"no connection within {bounds.connect:g} s{where}", retry=False, host=True
-            )
-        if isinstance(error, httpx.TimeoutException):
-            return _Failed(f"no answer within {bounds.read:g} s{where}", retry=False, host=True)
-        if isinstance(error, httpx.ProxyError):
-            return _Failed(
-                f"the proxy refused: {error}{where}",
-                retry=False,
-                host=True,
-                hint="check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
-            )
-        if isinstance(error, httpx.ConnectError | ssl.SSLError):
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                return _Failed(
-                    f"its TLS certificate is not trusted{where}",
-                    retry=False,
-                    host=True,
-                    hint="set SSL_CERT_FILE to the certificates of your organisation",
-                )
-            # Of the failures to connect, only a name server's "try again" (EAI_AGAIN) passes soon.
-            passing = f"[Errno {socket.EAI_AGAIN}]" in str(error)
-            cause = f"no connection: {_system_words(error)}{where}"
-            return _Failed(cause, retry=passing, host=True)
-        if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
-            return _Failed("it is not a web address", retry=False, hint="check the address")
-        return _Failed(f"the connection broke off{where}", retry=True)
 
     def _open(self) -> httpx.Client:
         with self._lock:
@@ -387,7 +287,7 @@ class HttpClient:
                 stamina.instrumentation.set_on_retry_hooks([])
                 verify: ssl.SSLContext | bool = True
                 if self._ca_file is not None:
-                    verify = ssl.create_default_context(cafile=str(self._ca_file))
+                    verify = _trusting(self._ca_file)
                 bounds = self.bounds
                 self._client = httpx.Client(
                     headers={"User-Agent": f"abilock/{self._version}"},
@@ -398,38 +298,10 @@ class HttpClient:
                 )
             return self._client
 
-    def _authorization(self, url: str) -> str | None:
-        """Basic credentials for ``url``: the closest prefix on its host, else ``.netrc``."""
-        origin = origin_of(url)
-        mine = [known for known in self._credentials if origin_of(known.prefix) == origin]
-        best = max(
-            mine,
-            key=lambda known: len(known.prefix) if url.startswith(known.prefix) else 0,
-            default=None,
-        )
-        if best is not None:
-            return _basic(best.user, best.password)
-        login = self._netrc_login(host_of(url))
-        return _basic(*login) if login is not None else None
-
-    def _netrc_login(self, host: str) -> tuple[str, str] | None:
-        if self._netrc_file is None:
-            return None
-        with self._lock:
-            if self._netrc is None:
-                try:
-                    self._netrc = netrc.netrc(str(self._netrc_file))
-                except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
-                    # As pip, curl and requests do: an unreadable .netrc counts as none.
-                    self._netrc_file = None
-                    return None
-            found = self._netrc.authenticators(host)
-        return (found[0] or found[1] or "", found[2] or "") if found is not None else None
-
     # Bodies.
 
     def _decoded(self, response: httpx.Response, limit: int, deadline: float) -> Iterator[bytes]:
-        """The decoded body, piece by piece. Raises DamagedData and _Failed."""
+        """The decoded body, piece by piece. Raises DamagedData and Failed."""
         url = str(response.url)
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip"):
@@ -440,11 +312,20 @@ class HttpClient:
         total = 0
         for piece in pieces:
             if self._clock() > deadline:
-                raise _Failed("the answer took too long (the total time bound)", retry=False)
+                raise Failed("the answer took too long (the total time bound)", retry=False)
             total += len(piece)
             if total > limit:
                 raise DamagedData(f"{redact(url)}: larger than {_size_words(limit)}, refused")
             yield piece
+
+
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=str(ca_file))
+    except OSError as error:
+        raise UsageError(
+            f"{ca_file}: cannot be read as certificates", hint="check pip's cert setting"
+        ) from error
 
 
 def _gunzip(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:
@@ -461,16 +342,6 @@ def _gunzip(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:
             raise DamagedData(f"{shown}: not valid gzip data") from error
     if not gunzip.eof:
         raise DamagedData(f"{shown}: the gzip data ends too early")
-
-
-def _basic(user: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
-
-
-def _system_words(error: Exception) -> str:
-    """``[Errno 111] Connection refused`` as ``connection refused``."""
-    words = str(error).partition("] ")[2] or str(error) or type(error).__name__
-    return words[:1].lower() + words[1:]
 
 
 def _size_words(size: int) -> str:

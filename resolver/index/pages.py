@@ -13,9 +13,11 @@ from resolver.errors import NotFound
 from resolver.index.address import path_of
 from resolver.index.cache import Cache
 from resolver.index.channels import Place
+from resolver.index.github import fetch_releases, repository_of
 from resolver.index.http import Answer, HttpClient
 from resolver.index.local import LocalFiles
-from resolver.index.page import ACCEPT, Page, parse_page
+from resolver.index.page import ACCEPT, Link, Page, page_of_links, parse_page
+from resolver.index.pool import Once
 from resolver.index.record import dump_page, parse_record
 from resolver.model.artifact import Listing
 
@@ -34,7 +36,8 @@ class PageReader:
         self._offline = offline
         self._local = LocalFiles()
         self._lock = threading.Lock()
-        self._flat: dict[str, Answer | None] = {}
+        self._flat: Once[Answer | None] = Once()
+        self._releases: Once[tuple[Link, ...]] = Once()
         self.notices: set[str] = set()
 
     def read(self, place: Place, project: NormalizedName) -> Listing | None:
@@ -69,6 +72,8 @@ class PageReader:
             return self._local.load_directory(path, project, place.channel)
         if source.role == "find-links":
             return self._read_flat(place, project)
+        if (repository := repository_of(source.url or "")) is not None:
+            return self._read_releases(place, project, repository)
         return self._read_index(place, project)
 
     def _read_index(self, place: Place, project: NormalizedName) -> Page | None:
@@ -108,14 +113,32 @@ class PageReader:
     def _read_flat(self, place: Place, project: NormalizedName) -> Page | None:
         """One page that lists many projects: fetched once, read for each."""
         url = place.source.url or ""
-        with self._lock:
-            if url not in self._flat:
-                try:
-                    self._flat[url] = None if self._offline else self._http.get(url)
-                except NotFound:
-                    self._flat[url] = None
-            answer = self._flat[url]
+
+        def fetch() -> Answer | None:
+            try:
+                return None if self._offline else self._http.get(url)
+            except NotFound:
+                return None
+
+        answer = self._flat.get(url, fetch)
         return _parse(answer, project, place.channel) if answer is not None else None
+
+    def _read_releases(self, place: Place, project: NormalizedName, repository: str) -> Page | None:
+        """The assets of a repository's releases: fetched once, read for each project."""
+        key = _key(place, project)
+        entry = self._cache.load("listing", key)
+        if entry is not None and (self._offline or entry.is_fresh(self._cache.now)):
+            cached = parse_record(entry.content, project, place.channel)
+            if cached is not None:
+                return cached
+        if self._offline:
+            return None
+        links = self._releases.get(
+            repository, lambda: tuple(fetch_releases(self._http, repository))
+        )
+        page = page_of_links(links, project=project, channel=place.channel)
+        self._store(key, dump_page(page), {}, etag=None)
+        return page
 
     def _store(
         self, key: str, content: bytes, headers: Mapping[str, str], *, etag: str | None

@@ -10,9 +10,37 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """Values that are made once for a key, whichever thread asks first; failures are kept too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[str, Future[T]] = {}
+
+    def get(self, key: str, make: Callable[[], T]) -> T:
+        """The value of ``key``; raises what ``make`` raised."""
+        with self._lock:
+            future = self._made.get(key)
+            mine = future is None
+            if future is None:
+                future = self._made[key] = Future()
+        if mine:
+            _fulfil(future, make)
+        return future.result()
+
+
+def _fulfil(future: Future[T], function: Callable[[], T]) -> None:
+    try:
+        result = function()
+    except BaseException as error:  # noqa: BLE001  handed to the one who asks
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 class Workers:
@@ -28,14 +56,6 @@ class Workers:
         """Run ``function`` on a thread; what it raises is raised by the future's ``result``."""
         future: Future[T] = Future()
 
-        def work() -> None:
-            try:
-                result = function()
-            except BaseException as error:  # noqa: BLE001  handed to the one who asks
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
         with self._lock:
             if len(self._threads) < self._count:
                 thread = threading.Thread(
@@ -43,7 +63,7 @@ class Workers:
                 )
                 self._threads.append(thread)
                 thread.start()
-        self._work.put(work)
+        self._work.put(lambda: _fulfil(future, function))
         return future
 
     def _run(self) -> None:

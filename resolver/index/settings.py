@@ -1,11 +1,33 @@
-"""The user's index settings, as one value."""
+"""The user's index settings, as one value.
+
+Strongest first: flags, ``ABILOCK_*``, ``[tool.abilock]``, then uv's settings, then pip's. Each
+tool's settings are read as that tool reads them. The strongest tool that says what the default
+index is closes the list: indexes that weaker tools name do not count beside it, or a project that
+chose its index would be read from another tool's extra ones too. Places of files are joined.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from resolver.index.http import Credential
+from resolver.errors import UsageError
+from resolver.index.credential import Credential
+from resolver.index.layer import (
+    Host,
+    Layer,
+    ancestors,
+    environment_credential,
+    load_toml,
+    parse_flag,
+    read_strings,
+    read_table,
+    split_named,
+)
+from resolver.index.settings_pip import load_pip_layer
+from resolver.index.settings_uv import load_uv_layer
 from resolver.index.source import IndexSource
 
 PUBLIC_INDEX = IndexSource(name="default", url=None, role="default", origin="pypi-simple")
@@ -25,8 +47,165 @@ class Settings:
     find_links: tuple[IndexSource, ...] = ()
     wheelhouse: Path | None = None
     credentials: tuple[Credential, ...] = field(default=(), repr=False)
+    netrc_file: Path | None = None
     ca_file: Path | None = None
     offline: bool = False
     cache_dir: Path | None = None
     no_cache: bool = False
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What the command line says of indexes: ``indexes`` are ``NAME=URL``.
+
+    The name ``default`` sets the default index; the name of a built-in channel moves it.
+    """
+
+    indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    wheelhouse: Path | None = None
+    offline: bool = False
+    cache_dir: Path | None = None
+    no_cache: bool = False
+
+
+def load_settings(host: Host, flags: Flags | None = None) -> Settings:
+    """Read the settings of all tools. Raises UsageError naming the place of a wrong value."""
+    flags = flags or Flags()
+    environ = host.environ
+    layers = [_load_own_layer(host, flags), load_uv_layer(host), load_pip_layer(host)]
+    default: IndexSource | None = PUBLIC_INDEX
+    named: list[IndexSource] = []
+    extra: list[IndexSource] = []
+    for layer in layers:
+        if layer.no_index:
+            default = None
+            break
+        named += layer.named
+        extra += layer.extra
+        if layer.default is not None:
+            default = layer.default
+            break
+    find_links = [source for layer in layers for source in layer.find_links]
+    sources = [*named, *([default] if default is not None else []), *extra, *find_links]
+    own = [environment_credential(environ, "ABILOCK_INDEX", source) for source in sources]
+    cache_dir = environ.get("ABILOCK_CACHE_DIR")
+    ca_file = next((layer.ca_file for layer in layers if layer.ca_file is not None), None)
+    if environ.get("SSL_CERT_FILE") or environ.get("SSL_CERT_DIR"):
+        # What speaks of every program on this machine is read by httpx, and wins over pip's.
+        ca_file = None
+    netrc_file = environ.get("NETRC")
+    return Settings(
+        default=default,
+        named=_named_apart(named),
+        extra=_named_apart(extra),
+        find_links=_named_apart(_distinct(find_links)),
+        wheelhouse=flags.wheelhouse,
+        credentials=(
+            *(found for found in own if found is not None),
+            *(item for layer in layers for item in layer.credentials),
+        ),
+        netrc_file=Path(netrc_file) if netrc_file else host.home / ".netrc",
+        ca_file=ca_file,
+        offline=flags.offline or _first_set(layers),
+        cache_dir=flags.cache_dir or (host.cwd / cache_dir if cache_dir else None),
+        no_cache=flags.no_cache
+        or parse_flag(environ.get("ABILOCK_NO_CACHE", ""), origin="ABILOCK_NO_CACHE"),
+        notices=tuple(sorted({text for layer in layers for text in layer.notices})),
+    )
+
+
+def _load_own_layer(host: Host, flags: Flags) -> Layer:
+    layer = Layer()
+    environ, cwd = host.environ, host.cwd
+    for item in flags.indexes:
+        _add_own(layer, item, "--index", cwd, host)
+    if url := environ.get("ABILOCK_DEFAULT_INDEX", "").strip():
+        _add_own(layer, f"default={url}", "ABILOCK_DEFAULT_INDEX", cwd, host)
+    for item in environ.get("ABILOCK_INDEX", "").split():
+        _add_own(layer, item, "ABILOCK_INDEX", cwd, host)
+    places = [(item, "--find-links", cwd) for item in flags.find_links]
+    places += [
+        (item, "ABILOCK_FIND_LINKS", cwd) for item in environ.get("ABILOCK_FIND_LINKS", "").split()
+    ]
+    if (text := environ.get("ABILOCK_OFFLINE")) is not None:
+        layer.offline = parse_flag(text, origin="ABILOCK_OFFLINE")
+    table, origin, base = _project_table(cwd)
+    if url := read_table(table, "default-index", str, origin=origin):
+        _add_own(layer, f"default={url}", f"{origin} default-index", base, host)
+    for entry in read_table(table, "index", list, origin=origin) or []:
+        where = f"{origin} [[index]]"
+        values = entry if isinstance(entry, dict) else {}
+        name = read_table(values, "name", str, origin=where)
+        url = read_table(values, "url", str, origin=where)
+        if not name or not url:
+            raise UsageError(f"{where}: each needs a name and a url")
+        _add_own(layer, f"{name}={url}", where, base, host)
+    places += [
+        (item, f"{origin} find-links", base)
+        for item in read_strings(table, "find-links", origin=origin)
+    ]
+    for number, (item, where, directory) in enumerate(places, start=1):
+        layer.add(
+            item,
+            name=f"find-links-{number}",
+            role="find-links",
+            origin=where,
+            base=directory,
+            home=host.home,
+            ours=True,
+        )
+    return layer
+
+
+def _add_own(layer: Layer, item: str, origin: str, base: Path, host: Host) -> None:
+    name, url = split_named(item, origin=origin)
+    if name is None:
+        raise UsageError(
+            f"{origin}: an index is given as NAME=URL",
+            hint="the name is what --channel takes; default=URL sets the default index",
+        )
+    layer.add(
+        url,
+        name=name,
+        role="default" if name == "default" else "named",
+        origin=origin,
+        base=base,
+        home=host.home,
+        ours=True,
+    )
+
+
+def _project_table(cwd: Path) -> tuple[Mapping[str, Any], str, Path]:
+    """``[tool.abilock]`` of the nearest pyproject.toml."""
+    for directory in ancestors(cwd):
+        path = directory / "pyproject.toml"
+        document = load_toml(path)
+        if document is not None:
+            tool = read_table(document, "tool", dict, origin=str(path)) or {}
+            table = read_table(tool, "abilock", dict, origin=str(path)) or {}
+            return table, f"{path} [tool.abilock]", directory
+    return {}, "", cwd
+
+
+def _first_set(layers: list[Layer]) -> bool:
+    return next((layer.offline for layer in layers if layer.offline is not None), False)
+
+
+def _distinct(sources: list[IndexSource]) -> list[IndexSource]:
+    return list({source.url: source for source in reversed(sources)}.values())[::-1]
+
+
+def _named_apart(sources: list[IndexSource]) -> tuple[IndexSource, ...]:
+    """``sources`` with distinct names: layers number their unnamed ones by themselves."""
+    taken: set[str] = set()
+    apart: list[IndexSource] = []
+    for source in sources:
+        name, number = source.name, 1
+        while name in taken:
+            number += 1
+            name = f"{source.name}.{number}"
+        taken.add(name)
+        apart.append(source if name == source.name else replace(source, name=name))
+    return tuple(apart)

@@ -1,0 +1,72 @@
+"""Users and passwords, and which address may see them: only one of their own host."""
+
+from __future__ import annotations
+
+import base64
+import netrc
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolver.index.address import host_of, origin_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """A user and a password for the addresses that begin with ``prefix``, or share its host."""
+
+    prefix: str
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Credential(prefix={self.prefix!r}, user=****, password=****)"
+
+
+class Credentials:
+    """What the settings and ``.netrc`` give; the file is read when it is first needed."""
+
+    def __init__(self, known: Iterable[Credential], netrc_file: Path | None) -> None:
+        self._credentials = list(known)
+        self._netrc_file = netrc_file
+        self._netrc: netrc.netrc | None = None
+        self._lock = threading.Lock()
+
+    def add(self, credential: Credential) -> None:
+        """Know one more: an address that carries its own."""
+        with self._lock:
+            if credential not in self._credentials:
+                self._credentials.append(credential)
+
+    def authorization(self, url: str) -> str | None:
+        """Basic credentials for ``url``: the closest prefix on its host, else ``.netrc``."""
+        origin = origin_of(url)
+        mine = [known for known in self._credentials if origin_of(known.prefix) == origin]
+        best = max(
+            mine,
+            key=lambda known: len(known.prefix) if url.startswith(known.prefix) else 0,
+            default=None,
+        )
+        if best is not None:
+            return _basic(best.user, best.password)
+        login = self._netrc_login(host_of(url))
+        return _basic(*login) if login is not None else None
+
+    def _netrc_login(self, host: str) -> tuple[str, str] | None:
+        if self._netrc_file is None:
+            return None
+        with self._lock:
+            if self._netrc is None:
+                try:
+                    self._netrc = netrc.netrc(str(self._netrc_file))
+                except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
+                    # As pip, curl and requests do: an unreadable .netrc counts as none.
+                    self._netrc_file = None
+                    return None
+            found = self._netrc.authenticators(host)
+        return (found[0] or found[1] or "", found[2] or "") if found is not None else None
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")

@@ -1,0 +1,106 @@
+"""Why one attempt to fetch failed, in words of ours, and whether another is worth making."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a request may cost: seconds, except ``redirects`` and ``attempts``.
+
+    ``total`` covers a page with its redirects and retries; ``download`` a whole file.
+    """
+
+    connect: float = 10.0
+    read: float = 30.0
+    total: float = 120.0
+    download: float = 1800.0
+    redirects: int = 10
+    attempts: int = 3
+    first_wait: float = 0.25
+    longest_wait: float = 20.0
+
+
+class Failed(Exception):
+    """One attempt failed; ``retry`` is the wait in seconds before the next, False for none."""
+
+    def __init__(
+        self, cause: str, *, retry: bool | float, host: bool = False, hint: str | None = None
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.retry = retry
+        self.host = host
+        self.hint = hint
+        self.origin = ""
+
+
+def wait_of(error: Exception) -> bool | float:
+    """For stamina: whether to try again, and after how many seconds where the server said so."""
+    return error.retry if isinstance(error, Failed) else False
+
+
+def explain_status(status: int, headers: Mapping[str, str], bounds: Bounds) -> Failed:
+    """What a status that is no success means."""
+    if status in (401, 403):
+        return Failed(
+            f"the server answered {status} (credentials are missing or not accepted)",
+            retry=False,
+            hint="give them in .netrc, in the address, or as ABILOCK_INDEX_<NAME>_USERNAME "
+            "and ABILOCK_INDEX_<NAME>_PASSWORD",
+        )
+    if status not in _RETRIED:
+        return Failed(f"the server answered {status}", retry=False)
+    cause = f"the server answered {status}"
+    try:
+        wait = float(headers.get("retry-after", ""))
+    except ValueError:
+        return Failed(cause, retry=True)
+    if not 0 <= wait <= bounds.longest_wait:
+        return Failed(f"{cause} and asks to wait {wait:g} s", retry=False)
+    return Failed(cause, retry=wait or True)
+
+
+def explain_error(error: Exception, where: str, bounds: Bounds) -> Failed:
+    """Say what a failure of the transport means, without the words of the libraries."""
+    import httpx
+
+    if isinstance(error, httpx.ConnectTimeout):
+        cause = f"no connection within {bounds.connect:g} s{where}"
+        return Failed(cause, retry=False, host=True)
+    if isinstance(error, httpx.TimeoutException):
+        return Failed(f"no answer within {bounds.read:g} s{where}", retry=False, host=True)
+    if isinstance(error, httpx.ProxyError):
+        return Failed(
+            f"the proxy refused: {error}{where}",
+            retry=False,
+            host=True,
+            hint="check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
+        )
+    if isinstance(error, httpx.ConnectError | ssl.SSLError):
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return Failed(
+                f"its TLS certificate is not trusted{where}",
+                retry=False,
+                host=True,
+                hint="set SSL_CERT_FILE to the certificates of your organisation",
+            )
+        # Of the failures to connect, only a name server's "try again" (EAI_AGAIN) passes soon.
+        passing = f"[Errno {socket.EAI_AGAIN}]" in str(error)
+        cause = f"no connection: {_system_words(error)}{where}"
+        return Failed(cause, retry=passing, host=True)
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        return Failed("it is not a web address", retry=False, hint="check the address")
+    return Failed(f"the connection broke off{where}", retry=True)
+
+
+def _system_words(error: Exception) -> str:
+    """``[Errno 111] Connection refused`` as ``connection refused``."""
+    words = str(error).partition("] ")[2] or str(error) or type(error).__name__
+    return words[:1].lower() + words[1:]

@@ -1,0 +1,92 @@
+"""Releases of a GitHub repository as links.
+
+The API is read and not the release page, which loads its assets by script. ``digest`` of an asset
+is the sha256 of what lies there now (GitHub's REST reference, "List releases").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from resolver.errors import NotAnIndexPage
+from resolver.index.address import origin_of, redact
+from resolver.index.http import HttpClient
+from resolver.index.page import Link
+
+API = "https://api.github.com"
+_RELEASES = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/?")
+_NEXT = re.compile(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\"?")
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+# Of 100 releases each: a bound, in case the links to the next page never end.
+_PAGES = 20
+
+
+def repository_of(url: str) -> str | None:
+    """``owner/name`` where ``url`` is the release page of a GitHub repository."""
+    match = _RELEASES.fullmatch(url)
+    return match[1] if match else None
+
+
+def fetch_releases(client: HttpClient, repository: str) -> Iterator[Link]:
+    """Every asset of every published release, oldest release first.
+
+    Raises IndexFailure and DamagedData.
+    """
+    url: str | None = f"{API}/repos/{repository}/releases?per_page=100"
+    pages: list[list[Link]] = []
+    while url is not None and len(pages) < _PAGES:
+        answer = client.get(url, headers={"Accept": "application/vnd.github+json"})
+        pages.append(parse_releases(answer.body, url=url))
+        following = _NEXT.search(answer.headers.get("link", ""))
+        url = following[1] if following and origin_of(following[1]) == origin_of(url) else None
+    for page in reversed(pages):
+        yield from page
+
+
+def parse_releases(body: bytes, *, url: str) -> list[Link]:
+    """One page of the API, oldest release first. Raises NotAnIndexPage."""
+    shown = redact(url)
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise NotAnIndexPage(f"{shown}: not valid JSON", url=shown) from error
+    if not isinstance(document, list):
+        raise NotAnIndexPage(f"{shown}: not a list of releases", url=shown)
+    links: list[Link] = []
+    for release in reversed(document):
+        if not isinstance(release, dict) or release.get("draft"):
+            continue
+        assets = release.get("assets")
+        found = assets if isinstance(assets, list) else []
+        named = (_link_of(asset) for asset in found if isinstance(asset, dict))
+        links.extend(link for link in named if link is not None)
+    return links
+
+
+def _link_of(asset: dict[str, Any]) -> Link | None:
+    name, url = asset.get("name"), asset.get("browser_download_url")
+    if not isinstance(name, str) or not isinstance(url, str):
+        return None
+    if not url.startswith("https://") or not url.isprintable():
+        return None
+    size, digest = asset.get("size"), asset.get("digest")
+    match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    return Link(
+        url=url,
+        filename=name,
+        sha256=match[1] if match else None,
+        size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
+        upload_time=_time(asset.get("updated_at")),
+    )
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
