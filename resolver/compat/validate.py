@@ -1,0 +1,153 @@
+"""Cross-checks of the database: what refers to what, and what must be there.
+
+The form of each file is checked by ``schema``; here the files are held against each other. Every
+finding is a Problem that names the file, the fact, what is wrong and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from resolver.compat import schema
+from resolver.compat.check_snapshot import check_records, read_snapshot
+from resolver.compat.check_tuple import check_tuple
+from resolver.compat.load import PINS_SUFFIX, M, Problem, read_file, tuple_files
+from resolver.compat.record import Record
+
+
+def validate(path: Path) -> list[Problem]:
+    """Everything that is wrong with the database in ``path``, sorted; empty when it is sound.
+
+    Reads every file: about a second for the shipped database. A good tuple without a pins file
+    passes: pins are generated after the tuple was written.
+    """
+    problems: list[Problem] = []
+
+    def read(name: str, model: type[M]) -> M | None:
+        loaded = read_file(path, name, model)
+        if isinstance(loaded, tuple):
+            problems.extend(loaded)
+            return None
+        return loaded
+
+    channels = read("channels.toml", schema.ChannelsFile)
+    cuda = read("cuda.toml", schema.CudaFile)
+    gpus = read("gpus.toml", schema.GpusFile)
+    builds = read("builds.toml", schema.BuildsFile)
+    skews = read("skews.toml", schema.SkewsFile)
+    libraries = read("libraries.toml", schema.LibrariesFile)
+    tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
+    facts: list[tuple[str, schema.Fact]] = [
+        *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
+        *(("cuda.toml", fact) for fact in (cuda.release if cuda else ())),
+        *(("gpus.toml", fact) for fact in (gpus.gpu if gpus else ())),
+        *(("builds.toml", fact) for fact in (builds.build if builds else ())),
+        *(("skews.toml", fact) for fact in (skews.skew if skews else ())),
+        *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),
+        *((name, fact) for name, fact in tuples if fact is not None),
+    ]
+    known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}
+    releases = {fact.version: fact.value() for fact in (cuda.release if cuda else ())}
+    records, damaged = read_snapshot(path)
+    problems += damaged
+    problems += check_records(records, known_channels)
+    problems += _check_ids(facts)
+    problems += _check_dates(facts, [record for _, record in records])
+    for name, fact in facts:
+        if isinstance(fact, schema.BuildFact):
+            problems += _check_build(name, fact, set(known_channels), set(releases))
+        if isinstance(fact, schema.TupleFact):
+            problems += check_tuple(
+                path, name, fact, known_channels, releases, [record for _, record in records]
+            )
+    problems += _check_strays(path, {name for name, _ in tuples})
+    problems += _check_hosts(path)
+    return sorted(set(problems), key=lambda p: (p.file, p.id, p.what))
+
+
+def _check_ids(facts: Sequence[tuple[str, schema.Fact]]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], str] = {}
+    for name, fact in facts:
+        # A release, a GPU and a build may share a name; two facts of one subject may not.
+        subject = "tuples" if name.startswith("tuples/") else name
+        if (subject, fact.id) in seen:
+            yield Problem(
+                file=name,
+                id=fact.id,
+                what=f"the id is used twice, also in {seen[subject, fact.id]}",
+                remedy="Give one of them another id.",
+            )
+        seen.setdefault((subject, fact.id), name)
+
+
+def _check_dates(
+    facts: Sequence[tuple[str, schema.Fact]], records: Sequence[Record]
+) -> Iterator[Problem]:
+    newest = max((record.date for record in records), default=None)
+    if newest is None:
+        return
+    for name, fact in facts:
+        if fact.date.isoformat() > newest:
+            yield Problem(
+                file=name,
+                id=fact.id,
+                what=f"the date {fact.date} is later than the newest snapshot record, {newest}",
+                remedy="Correct the date, or record the snapshot anew.",
+            )
+
+
+def _check_build(
+    name: str, fact: schema.BuildFact, channels: set[str], releases: set[object]
+) -> Iterator[Problem]:
+    if fact.channel is not None and fact.channel not in channels:
+        yield Problem(
+            file=name,
+            id=fact.id,
+            what=f"there is no channel {fact.channel}",
+            remedy="Name a channel of channels.toml.",
+        )
+    if fact.cuda is not None and fact.cuda not in releases:
+        yield Problem(
+            file=name,
+            id=fact.id,
+            what=f"there is no CUDA release {fact.cuda}",
+            remedy="Add the release to cuda.toml.",
+        )
+    if fact.cuda is None and fact.codes:
+        yield Problem(
+            file=name,
+            id=fact.id,
+            what="a CPU build has device code",
+            remedy="Empty codes, or name the CUDA release.",
+        )
+
+
+def _check_strays(path: Path, tuples: set[str]) -> Iterator[Problem]:
+    for file in sorted((path / "tuples").glob(f"*{PINS_SUFFIX}")):
+        if f"tuples/{file.name.removesuffix(PINS_SUFFIX)}.toml" not in tuples:
+            yield Problem(
+                file=f"tuples/{file.name}",
+                id="",
+                what="there is no tuple for these pins",
+                remedy="Remove the file, or restore the tuple.",
+            )
+
+
+def _check_hosts(path: Path) -> Iterator[Problem]:
+    """The default index is the user's own choice: no file names the public one's host."""
+    # Imported here: it loads requests and an HTML parser, which nothing else here needs.
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT
+
+    host = urlsplit(PYPI_SIMPLE_ENDPOINT).hostname or ""
+    for file in sorted(path.rglob("*")):
+        if not file.is_file():
+            continue
+        if host.encode() in file.read_bytes():
+            yield Problem(
+                file=str(file.relative_to(path)),
+                id="",
+                what="the file names the host of the public package index",
+                remedy="Write 'the public index', or leave the address out.",
+            )
