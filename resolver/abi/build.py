@@ -1,0 +1,101 @@
+"""Builds the symbol history from torch's wheels.
+
+torch's libraries went through patchelf, which moved their string tables to the end: each is read
+once as a whole, and nothing but the exported names in torch's namespaces is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from packaging.utils import parse_wheel_filename
+
+from resolver.abi.archive import MemberStream, read_directory
+from resolver.abi.damage import DamagedWheel
+from resolver.abi.history import BuildFile, History, TorchBuild, digest_of
+from resolver.abi.source import ByteSource
+from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.wheel import native_entries, probe_member
+from resolver.model.cuda import CudaVersion
+
+_LIBRARIES = "torch/lib/"
+_VERSION_FILE = "torch/version.py"
+_CHECK_FAIL = "_ZN3c106detail14torchCheckFail"
+_CUDA = re.compile(r"^cuda(?:\s*:[^=]*)?\s*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
+
+
+def read_torch_wheel(
+    source: ByteSource, *, filename: str, sha256: str, workers: int = 4
+) -> tuple[TorchBuild, frozenset[str]]:
+    """The column of one torch wheel, and the names it exports.
+
+    Cost: reads ``torch/lib`` whole, some 500 to 900 MB, and writes its largest library to a
+    temporary file. Raises DamagedWheel, and what the source raises.
+    """
+    entries = [entry for entry in native_entries(source) if entry.path.startswith(_LIBRARIES)]
+    if not entries:
+        raise DamagedWheel(f"{filename}: has no libraries in {_LIBRARIES}")
+    with ThreadPoolExecutor(workers) as pool:
+        members = list(pool.map(lambda entry: probe_member(source, entry, full=False), entries))
+    names = frozenset(
+        name
+        for member in members
+        if member.facts is not None
+        for name in member.facts.defined
+        if is_torch_symbol(name)
+    )
+    _name, version, _build, tags = parse_wheel_filename(filename)
+    machine = next(iter(tags)).platform.rsplit("linux", 1)[-1].split("_", 1)[-1]
+    machine = "aarch64" if machine.endswith("aarch64") else "x86_64"
+    build = TorchBuild(
+        version=version,
+        machine=machine,
+        cuda=_read_cuda(source),
+        cxx11_abi=has_cxx11_abi(names),
+        files=(BuildFile(filename=filename, sha256=sha256, size=source.size),),
+        symbols=len(names),
+        digest=digest_of(names),
+    )
+    return build, names
+
+
+def has_cxx11_abi(names: Iterable[str]) -> bool:
+    """Whether torch was built with the new ``std::string``.
+
+    Some symbols carry it in every build. The function behind TORCH_CHECK tells: it takes a string
+    by reference, ``RKSs`` in a build with the old one.
+    """
+    return any(name.startswith(_CHECK_FAIL) and "__cxx11" in name for name in names)
+
+
+def extend_history(
+    history: History | None, columns: Iterable[tuple[TorchBuild, frozenset[str]]]
+) -> History:
+    """Add columns; the others stay as they are.
+
+    A wheel that exports what a known column of its release and machine exports becomes another
+    file of that column. The order of adding makes no difference.
+    """
+    known: dict[tuple[str, str, str], tuple[TorchBuild, frozenset[str]]] = {}
+    before = (
+        [] if history is None else [(b, history.names(i)) for i, b in enumerate(history.builds)]
+    )
+    for build, names in [*before, *columns]:
+        key = (str(build.version), build.machine, build.digest)
+        if key in known:
+            other = known[key][0]
+            build = replace(build, files=tuple(sorted({*other.files, *build.files})))
+        known[key] = (build, names)
+    return History.from_columns(known.values())
+
+
+def _read_cuda(source: ByteSource) -> CudaVersion | None:
+    for entry in read_directory(source):
+        if entry.path == _VERSION_FILE:
+            text = b"".join(MemberStream(source, entry, fetch=1 << 16)).decode("utf-8", "replace")
+            match = _CUDA.search(text)
+            return CudaVersion.parse(match[1]) if match else None
+    return None

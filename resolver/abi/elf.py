@@ -1,0 +1,460 @@
+"""ELF shared objects: bytes to facts.
+
+Two readers share the pieces of this module. The one here follows the dynamic section, as the
+dynamic loader does, and needs the bytes wherever that section points. ``elf_front`` works on the
+leading bytes alone.
+
+Sources: System V gABI, chapters 4 and 5 (headers, symbol table, dynamic section, hash table); LSB
+Core, "Symbol Versioning"; the GNU hash section as glibc and binutils implement it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple, Protocol
+
+from resolver.abi.damage import DamagedElf
+
+# Bounds on tables, so that memory stays bounded when a file lies. The largest real ones are
+# torch's: 92,000 symbols, 15 MB of names.
+MAX_SYMBOLS = 400_000
+MAX_STRINGS = 40 << 20
+MAX_VERSIONS = 4096
+MAX_SEGMENTS = 512
+MAX_DYNAMIC = 4096
+
+MACHINES = {62: "x86_64", 183: "aarch64"}
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_SHT_DYNSYM = 11
+_DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
+_DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
+_DT_VERSYM, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE = 1, 2, 10
+_STV_INTERNAL, _STV_HIDDEN = 1, 2
+
+SYMBOL = struct.Struct("<IBBHQQ")
+SYMBOL_SIZE = SYMBOL.size
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_VERNEED = struct.Struct("<HHIII")
+_VERNAUX = struct.Struct("<IHHII")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElfFacts:
+    """What one shared object says of itself.
+
+    ``undefined`` are strong references, ``weak`` the references that may stay unresolved,
+    ``defined`` what it exports; names are mangled and carry no version. ``versions`` are pairs of a
+    needed library and a version it must define (``libc.so.6``, ``GLIBC_2.17``), sorted.
+    ``dynamic`` is ``read`` where NEEDED, SONAME and RUNPATH come from the dynamic section, and
+    ``strings`` where they come from the strings no symbol uses, because the section lies at the end
+    of a member of which only the beginning was read; order and the difference between RPATH and
+    RUNPATH are then not known.
+    """
+
+    machine: str
+    soname: str | None = None
+    needed: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
+    rpath: tuple[str, ...] = ()
+    undefined: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
+    versions: tuple[tuple[str, str], ...] = ()
+    dynamic: Literal["read", "strings"] = "read"
+
+
+class View(Protocol):
+    """The bytes of a file as far as they are known."""
+
+    @property
+    def size(self) -> int:
+        """Length of the whole file in bytes."""
+        ...
+
+    def take(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes; DamagedElf outside the file, Short where they are not known yet."""
+        ...
+
+
+class Short(Exception):
+    """A view does not reach as far as ``upto``."""
+
+    def __init__(self, upto: int) -> None:
+        super().__init__(upto)
+        self.upto = upto
+
+
+class Prefix:
+    """The leading bytes of a file of ``size`` bytes."""
+
+    def __init__(self, data: bytes | bytearray, size: int) -> None:
+        self._data = data
+        self.size = size
+
+    def take(self, offset: int, length: int) -> bytes:
+        """See View."""
+        end = offset + length
+        if offset < 0 or length < 0 or end > self.size:
+            raise DamagedElf(f"refers to bytes {offset} to {end} of {self.size}")
+        if end > len(self._data):
+            raise Short(end)
+        return bytes(self._data[offset:end])
+
+
+class Segment(NamedTuple):
+    """One program header, as far as it concerns us."""
+
+    kind: int
+    offset: int
+    address: int
+    filesize: int
+
+
+class Header(NamedTuple):
+    """The file header and the program headers."""
+
+    machine: str
+    segments: tuple[Segment, ...]
+    headers_end: int
+    section_offset: int
+    section_size: int
+    section_count: int
+
+    def dynamic(self) -> Segment | None:
+        """The segment of the dynamic section; None for an object without one."""
+        return next((s for s in self.segments if s.kind == _PT_DYNAMIC and s.filesize), None)
+
+    def offset_of(self, address: int) -> int | None:
+        """Where in the file the byte at this address lies."""
+        for segment in self.segments:
+            if segment.kind == _PT_LOAD and 0 <= address - segment.address < segment.filesize:
+                return segment.offset + address - segment.address
+        return None
+
+
+def is_readable_elf(start: bytes) -> bool:
+    """Whether these leading bytes (20 suffice) begin a 64-bit little-endian shared object."""
+    return (
+        len(start) >= 20
+        and start[:6] == b"\x7fELF\x02\x01"
+        and int.from_bytes(start[16:18], "little") == 3  # ET_DYN
+    )
+
+
+def parse_header(view: View) -> Header:
+    """Read file header and program headers. Raises DamagedElf, Short."""
+    raw = view.take(0, _HEADER.size)
+    if not is_readable_elf(raw):
+        raise DamagedElf("is not a 64-bit little-endian ELF shared object")
+    fields = _HEADER.unpack(raw)
+    machine, phoff, shoff = fields[2], fields[5], fields[6]
+    phentsize, phnum, shentsize, shnum = fields[9], fields[10], fields[11], fields[12]
+    if phnum > MAX_SEGMENTS or (phnum and phentsize != _SEGMENT.size):
+        raise DamagedElf(f"has {phnum} program headers of {phentsize} bytes")
+    segments = tuple(
+        Segment(kind, offset, address, filesize)
+        for kind, _flags, offset, address, _paddr, filesize, _memsize, _align in (
+            _SEGMENT.iter_unpack(view.take(phoff, phnum * _SEGMENT.size))
+        )
+    )
+    for segment in segments:
+        outside = segment.offset + segment.filesize > view.size
+        if segment.kind in (_PT_LOAD, _PT_DYNAMIC) and outside:
+            raise DamagedElf("has a segment that reaches beyond the end of the file")
+    return Header(
+        machine=MACHINES.get(machine, f"em-{machine}"),
+        segments=segments,
+        headers_end=max(_HEADER.size, phoff + phnum * _SEGMENT.size),
+        section_offset=shoff,
+        section_size=shentsize,
+        section_count=shnum,
+    )
+
+
+def read_elf(view: View) -> ElfFacts:
+    """Facts of one shared object, by way of its dynamic section.
+
+    Cost: about 1 s for a million symbols. Raises DamagedElf where the file contradicts itself, and
+    Short where the view does not reach far enough.
+    """
+    header = parse_header(view)
+    segment = header.dynamic()
+    if segment is None:
+        return ElfFacts(machine=header.machine)
+    entries = _parse_dynamic(view, segment)
+    tags = dict(reversed(entries))  # the first of a tag counts
+    strings = _table(view, header, tags.get(_DT_STRTAB), tags.get(_DT_STRSZ, 0), "string table")
+    if strings is None:
+        return ElfFacts(machine=header.machine)
+    strings_at, text = strings
+
+    def texts(tag: int) -> list[str]:
+        return [string_at(text, value) for key, value in entries if key == tag]
+
+    symbols_at = header.offset_of(tags[_DT_SYMTAB]) if _DT_SYMTAB in tags else None
+    symbols = Symbols()
+    if symbols_at is not None:
+        count = _count_symbols(view, header, tags, symbols_at, strings_at)
+        if count > MAX_SYMBOLS:
+            raise DamagedElf(f"has a table of {count} dynamic symbols")
+        extent = (symbols_at, symbols_at + count * SYMBOL_SIZE)
+        if extent[0] < strings_at + len(text) and strings_at < extent[1]:
+            raise DamagedElf("has a symbol table and a string table that overlap")
+        symbols = parse_symbols(view.take(symbols_at, count * SYMBOL_SIZE), text)
+    versions: Iterable[tuple[str, str]] = ()
+    if _DT_VERNEED in tags and (at := header.offset_of(tags[_DT_VERNEED])) is not None:
+        versions = parse_verneed(view, at, text, tags.get(_DT_VERNEEDNUM, MAX_VERSIONS)).pairs
+    return ElfFacts(
+        machine=header.machine,
+        soname=next(iter(texts(_DT_SONAME)), None),
+        needed=tuple(texts(_DT_NEEDED)),
+        runpath=_split_paths(texts(_DT_RUNPATH)),
+        rpath=_split_paths(texts(_DT_RPATH)),
+        undefined=frozenset(symbols.undefined),
+        weak=frozenset(symbols.weak) - symbols.undefined,
+        defined=frozenset(symbols.defined),
+        versions=tuple(sorted(set(versions))),
+    )
+
+
+def needed_of(dynamic: bytes, text: bytes) -> dict[str, tuple[str, ...]]:
+    """NEEDED, SONAME, RUNPATH and RPATH from the bytes of a dynamic section and its strings.
+
+    For a reader that met the string table first and the section later. Raises DamagedElf.
+    """
+    entries = _parse_entries(dynamic)
+
+    def texts(tag: int) -> list[str]:
+        return [string_at(text, value) for key, value in entries if key == tag]
+
+    return {
+        "needed": tuple(texts(_DT_NEEDED)),
+        "soname": tuple(texts(_DT_SONAME)[:1]),
+        "runpath": _split_paths(texts(_DT_RUNPATH)),
+        "rpath": _split_paths(texts(_DT_RPATH)),
+    }
+
+
+def _split_paths(values: list[str]) -> tuple[str, ...]:
+    return tuple(path for value in values for path in value.split(":") if path)
+
+
+def _parse_dynamic(view: View, segment: Segment) -> list[tuple[int, int]]:
+    return _parse_entries(view.take(segment.offset, min(segment.filesize, MAX_DYNAMIC * 16)))
+
+
+def _parse_entries(data: bytes) -> list[tuple[int, int]]:
+    entries: list[tuple[int, int]] = []
+    for tag, value in struct.iter_unpack("<QQ", data[: len(data) // 16 * 16]):
+        if tag == 0:
+            break
+        entries.append((tag, value))
+    return entries
+
+
+def _table(
+    view: View, header: Header, address: int | None, size: int, what: str
+) -> tuple[int, bytes] | None:
+    if address is None:
+        return None
+    offset = header.offset_of(address)
+    if offset is None:
+        raise DamagedElf(f"has a {what} outside every segment")
+    if size > MAX_STRINGS:
+        raise DamagedElf(f"has a {what} of {size} bytes")
+    return offset, view.take(offset, size)
+
+
+def _count_symbols(
+    view: View, header: Header, tags: dict[int, int], symbols_at: int, strings_at: int
+) -> int:
+    """How many dynamic symbols there are; the dynamic section itself does not say.
+
+    The section header says it, where the file was not stripped of them; else a hash table does;
+    else the string table, which every linker places after the symbol table.
+    """
+    for kind, offset, size in _sections(view, header):
+        if kind == _SHT_DYNSYM and offset == symbols_at:
+            return size // SYMBOL_SIZE
+    if _DT_HASH in tags and (at := header.offset_of(tags[_DT_HASH])) is not None:
+        return int(struct.unpack("<II", view.take(at, 8))[1])
+    if _DT_GNU_HASH in tags and (at := header.offset_of(tags[_DT_GNU_HASH])) is not None:
+        table = parse_gnu_hash(view, at)
+        if table is not None and table.symbols:
+            return table.symbols
+    return max(0, strings_at - symbols_at) // SYMBOL_SIZE
+
+
+def _sections(view: View, header: Header) -> list[tuple[int, int, int]]:
+    """Kind, offset and size of each section; empty where the headers are absent or damaged."""
+    length = header.section_count * 64
+    if header.section_size != 64 or not length or header.section_offset + length > view.size:
+        return []
+    table = view.take(header.section_offset, length)
+    return [(s[1], s[4], s[5]) for s in struct.iter_unpack("<IIQQQQIIQQ", table)]
+
+
+class GnuHash(NamedTuple):
+    """Where a GNU hash section ends, what it covers, and the hashes themselves.
+
+    ``symbols`` is the number of dynamic symbols, 0 where the section covers none.
+    """
+
+    first: int
+    symbols: int
+    chain: tuple[int, ...]
+    end: int
+
+
+def parse_gnu_hash(view: View, offset: int) -> GnuHash | None:
+    """Read a GNU hash section; None where these bytes cannot be one. Raises Short, DamagedElf.
+
+    Buckets hold the first symbol of each chain, in rising order, and a chain ends at the first odd
+    hash: so the highest bucket leads to the last symbol.
+    """
+    buckets, first, bloom, shift = struct.unpack("<IIII", view.take(offset, 16))
+    plausible = 0 < buckets < MAX_SYMBOLS and 0 < first < MAX_SYMBOLS and shift < 64
+    if not plausible or not 0 < bloom <= MAX_SYMBOLS or bloom & (bloom - 1):
+        return None
+    at = offset + 16 + 8 * bloom
+    if at + 4 * buckets > view.size:
+        return None
+    heads = [head for (head,) in struct.iter_unpack("<I", view.take(at, 4 * buckets)) if head]
+    if any(one >= other for one, other in pairwise(heads)):
+        return None
+    at += 4 * buckets
+    if not heads:
+        return GnuHash(first, 0, (), at)
+    if heads[0] < first or heads[-1] > MAX_SYMBOLS:
+        return None
+    last = heads[-1]
+    # The chain of the last bucket is short in real files; read on in steps, for the others' sake.
+    step = 64
+    while True:
+        place = at + 4 * (last - first)
+        length = min(4 * step, (view.size - place) // 4 * 4)
+        if length <= 0 or last > MAX_SYMBOLS:
+            return None
+        piece = view.take(place, length)
+        ends = (index for index in range(0, length, 4) if piece[index] & 1)
+        if (found := next(ends, -1)) >= 0:
+            last += found // 4
+            break
+        last += length // 4
+        step *= 2
+    length = 4 * (last + 1 - first)
+    chain = struct.unpack(f"<{length // 4}I", view.take(at, length))
+    return GnuHash(first, last + 1, chain, at + length)
+
+
+def gnu_hash(name: bytes) -> int:
+    """The hash of a name in a GNU hash section."""
+    value = 5381
+    for byte in name:
+        value = (value * 33 + byte) & 0xFFFFFFFF
+    return value
+
+
+def sysv_hash(name: bytes) -> int:
+    """The hash of a name in a System V hash table, and of a version's name (gABI, figure 5-13)."""
+    value = 0
+    for byte in name:
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ (high >> 24)) & ~high & 0xFFFFFFFF
+    return value
+
+
+def string_at(text: bytes, offset: int) -> str:
+    """The NUL-terminated string at ``offset`` of a string table. Raises DamagedElf."""
+    end = text.find(b"\0", offset)
+    if offset >= len(text) or end < 0:
+        raise DamagedElf("has a name that lies outside its string table")
+    # Names are bytes to the loader; what is not UTF-8 must survive a round trip through JSON.
+    return text[offset:end].decode("utf-8", "backslashreplace")
+
+
+class Symbols:
+    """Dynamic symbols by what they do."""
+
+    def __init__(self) -> None:
+        self.undefined: set[str] = set()
+        self.weak: set[str] = set()
+        self.defined: set[str] = set()
+
+
+def parse_symbols(table: bytes, text: bytes) -> Symbols:
+    """Sort dynamic symbols by binding and definition. Raises DamagedElf."""
+    symbols = Symbols()
+    # Names may share their ends in the string table, hardly more than that.
+    budget = 2 * len(text) + (1 << 16)
+    for name_at, info, other, section, _value, _size in SYMBOL.iter_unpack(table):
+        binding = info >> 4
+        if not name_at or binding not in (_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE):
+            continue
+        name = string_at(text, name_at)
+        budget -= len(name)
+        if budget < 0:
+            raise DamagedElf("has symbol names beyond any plausible length")
+        if section:
+            if other & 3 not in (_STV_INTERNAL, _STV_HIDDEN):
+                symbols.defined.add(name)
+        elif binding == _STB_WEAK:
+            symbols.weak.add(name)
+        else:
+            symbols.undefined.add(name)
+    return symbols
+
+
+class Verneed(NamedTuple):
+    """Version requirements: the pairs, and the string offsets of the library names."""
+
+    pairs: list[tuple[str, str]]
+    files: list[int]
+    strings: list[int]
+    end: int
+
+
+def parse_verneed(
+    view: View, offset: int, text: bytes, count: int, *, check: bool = False
+) -> Verneed:
+    """Read a version-requirement section of at most ``count`` libraries.
+
+    With ``check``, every version's hash must be that of its name. Raises DamagedElf, Short.
+    """
+    pairs: list[tuple[str, str]] = []
+    files: list[int] = []
+    strings: list[int] = []
+    end = offset
+    for _ in range(min(count, MAX_VERSIONS)):
+        version, aux_count, file_at, aux, step = _VERNEED.unpack(view.take(offset, _VERNEED.size))
+        if version != 1:
+            raise DamagedElf("has a version requirement of an unknown kind")
+        library = string_at(text, file_at)
+        files.append(file_at)
+        at = offset + aux
+        for _ in range(aux_count):
+            digest, _flags, _other, name_at, aux_step = _VERNAUX.unpack(
+                view.take(at, _VERNAUX.size)
+            )
+            name = string_at(text, name_at)
+            if check and digest != sysv_hash(name.encode()):
+                raise DamagedElf("has a version whose hash is not that of its name")
+            pairs.append((library, name))
+            strings.append(name_at)
+            end = max(end, at + _VERNAUX.size)
+            if len(pairs) > MAX_VERSIONS:
+                raise DamagedElf(f"requires more than {MAX_VERSIONS} versions")
+            if not aux_step:
+                break
+            at += aux_step
+        if not step:
+            break
+        offset += step
+    return Verneed(pairs, files, strings, end)
