@@ -95,7 +95,7 @@ def explain_error(error: Exception, where: str, bounds: Bounds) -> Failed:
         passing = f"[Errno {socket.EAI_AGAIN}]" in str(error)
         cause = f"no connection: {_system_words(error)}{where}"
         return Failed(cause, retry=passing, host=True)
-    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+    if isinstance(error, httpx.InvalidURL):
         return Failed("it is not a web address", retry=False, hint="check the address")
     return Failed(f"the connection broke off{where}", retry=True)
 

@@ -258,6 +258,9 @@ class HttpClient:
         import httpx
 
         origin = origin_of(url)
+        parts = split_address(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Failed("it is not a web address", retry=False, hint="check the address")
         where = "" if first else f" (redirected to {host_of(url)})"
         if (known := self._unreachable.get(origin)) is not None:
             raise Failed(f"{known} (found earlier in this run)", retry=False)
@@ -306,7 +309,7 @@ class HttpClient:
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip"):
             raise DamagedData(f"{redact(url)}: encoded as {coding!r}, which was not asked for")
-        pieces = response.iter_raw(_CHUNK)
+        pieces = response.iter_raw()
         if coding != "identity":
             pieces = _gunzip(pieces, redact(url))
         total = 0

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import socket
+import time
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import httpx
+import pytest
+
+from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable, UsageError
+from resolver.index.credential import Credential
+from resolver.index.failure import Bounds
+from resolver.index.http import HttpClient
+from tests.support.server import Reply, Server, gzip_bomb
+
+MakeClient = Callable[..., HttpClient]
+
+
+def refused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+FAULTS: list[tuple[str, Reply | list[Reply], type[AbilockError], str]] = [
+    ("missing", Reply(status=404), NotFound, "{url}/x: not found"),
+    ("gone", Reply(status=410), NotFound, "{url}/x: not found"),
+    (
+        "broken server",
+        Reply(status=500),
+        Unreachable,
+        "cannot read {url}/x: the server answered 500",
+    ),
+    ("teapot", Reply(status=418), Unreachable, "cannot read {url}/x: the server answered 418"),
+    (
+        "unauthorised",
+        Reply(status=401),
+        Unreachable,
+        "cannot read {url}/x: the server answered 401 (credentials are missing or not accepted)",
+    ),
+    (
+        "busy for long",
+        Reply(status=429, headers={"Retry-After": "3600"}),
+        Unreachable,
+        "cannot read {url}/x: the server answered 429 and asks to wait 3600 s",
+    ),
+    (
+        "always reset",
+        Reply(reset=True),
+        Unreachable,
+        "cannot read {url}/x: the connection broke off",
+    ),
+    (
+        "truncated body",
+        Reply(body=b"0123456789", cut=4),
+        Unreachable,
+        "cannot read {url}/x: the connection broke off",
+    ),
+    (
+        "no answer",
+        Reply(delay=1.0),
+        Unreachable,
+        "cannot read {url}/x: no answer within 0.4 s",
+    ),
+    (
+        "slow drip",
+        Reply(body=b"x" * 200, drip=0.05),
+        Unreachable,
+        "cannot read {url}/x: the answer took too long (the total time bound)",
+    ),
+    (
+        "redirect to itself",
+        Reply(status=302, headers={"Location": "/x"}),
+        Unreachable,
+        "cannot read {url}/x: it redirects in a circle",
+    ),
+    (
+        "redirect to a file",
+        Reply(status=302, headers={"Location": "file:///etc/passwd"}),
+        Unreachable,
+        "cannot read {url}/x: it redirects to something that is no web address",
+    ),
+    (
+        "long body",
+        Reply(body=b"x" * 2000),
+        DamagedData,
+        "{url}/x: larger than 1000 bytes, refused",
+    ),
+    (
+        "gzip bomb",
+        Reply(body=gzip_bomb(10_000_000), headers={"Content-Encoding": "gzip"}),
+        DamagedData,
+        "{url}/x: larger than 1000 bytes, refused",
+    ),
+    (
+        "no gzip at all",
+        Reply(body=b"plain", headers={"Content-Encoding": "gzip"}),
+        DamagedData,
+        "{url}/x: not valid gzip data",
+    ),
+    (
+        "half a gzip",
+        Reply(body=gzip.compress(b"x" * 900)[:-12], headers={"Content-Encoding": "gzip"}),
+        DamagedData,
+        "{url}/x: the gzip data ends too early",
+    ),
+    (
+        "brotli unasked",
+        Reply(body=b"x", headers={"Content-Encoding": "br"}),
+        DamagedData,
+        "{url}/x: encoded as 'br', which was not asked for",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "message"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
+)
+def test_fault_gives_one_clear_error(
+    server: Server, client: HttpClient, reply: Reply, error: type[AbilockError], message: str
+) -> None:
+    server.routes["/x"] = reply
+    begun = time.monotonic()
+    with pytest.raises(error) as caught:
+        client.get(f"{server.url}/x", limit=1000)
+    assert str(caught.value) == message.format(url=server.url)
+    assert time.monotonic() - begun < 4
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        Reply(status=503),
+        Reply(status=429, headers={"Retry-After": "0.05"}),
+        Reply(reset=True),
+        Reply(body=b"0123456789", cut=4),
+    ],
+    ids=["503", "429", "reset", "truncated"],
+)
+def test_passing_fault_is_tried_again(server: Server, client: HttpClient, first: Reply) -> None:
+    server.routes["/x"] = [first, first, Reply(body=b"fine")]
+    assert client.get(f"{server.url}/x").body == b"fine"
+    assert server.paths == ["/x"] * 3
+
+
+def test_attempts_are_bounded(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = Reply(status=500)
+    with pytest.raises(Unreachable):
+        client.get(f"{server.url}/x")
+    assert len(server.requests) == 3
+    assert client.requests == 3
+
+
+def test_missing_file_is_not_asked_for_again(server: Server, client: HttpClient) -> None:
+    with pytest.raises(NotFound):
+        client.get(f"{server.url}/x")
+    assert len(server.requests) == 1
+
+
+def test_unreachable_host_is_remembered(client: HttpClient) -> None:
+    root = f"http://127.0.0.1:{refused_port()}"
+    with pytest.raises(Unreachable, match=r"/a: no connection: connection refused$") as first:
+        client.get(f"{root}/a")
+    assert first.value.hint == "use --offline to work from the cache and the snapshots"
+    with pytest.raises(Unreachable) as second:
+        client.get(f"{root}/b")
+    assert str(second.value) == (
+        f"cannot read {root}/b: no connection: connection refused (found earlier in this run)"
+    )
+    assert client.requests == 1
+
+
+def test_server_error_does_not_condemn_the_host(server: Server, client: HttpClient) -> None:
+    server.routes["/bad"] = Reply(status=500)
+    server.routes["/good"] = Reply(body=b"fine")
+    with pytest.raises(Unreachable):
+        client.get(f"{server.url}/bad")
+    assert client.get(f"{server.url}/good").body == b"fine"
+
+
+def test_unknown_name(client: HttpClient) -> None:
+    with pytest.raises(
+        Unreachable, match=r"^cannot read http://no-such-host\.invalid/: no connection"
+    ):
+        client.get("http://no-such-host.invalid/")
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "no address", "http://["])
+def test_what_is_no_web_address(client: HttpClient, url: str) -> None:
+    with pytest.raises(Unreachable, match=r"it is not a web address$"):
+        client.get(url)
+
+
+def test_redirects_are_followed_and_counted(server: Server, make_client: MakeClient) -> None:
+    for number in range(5):
+        location = f"/{number + 1}"
+        server.routes[f"/{number}"] = Reply(status=301, headers={"Location": location})
+    server.routes["/5"] = Reply(body=b"end")
+    answer = make_client().get(f"{server.url}/0")
+    assert (answer.body, answer.url) == (b"end", f"{server.url}/5")
+    strict = make_client(bounds=Bounds(redirects=4))
+    with pytest.raises(Unreachable, match=r"/0: more than 4 redirects$"):
+        strict.get(f"{server.url}/0")
+
+
+def test_circle_of_two_ends_at_once(server: Server, client: HttpClient) -> None:
+    server.routes["/a"] = Reply(status=302, headers={"Location": "/b"})
+    server.routes["/b"] = Reply(status=302, headers={"Location": "/a"})
+    with pytest.raises(Unreachable, match="redirects in a circle"):
+        client.get(f"{server.url}/a")
+    assert server.paths == ["/a", "/b"]
+
+
+def test_downgrade_to_http_is_refused(make_client: MakeClient) -> None:
+    def respond(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(302, headers={"Location": "http://other/secret?sig=abc"})
+
+    client = make_client(transport=httpx.MockTransport(respond))
+    with pytest.raises(Unreachable) as caught:
+        client.get("https://host/x")
+    assert str(caught.value) == (
+        "cannot read https://host/x: it redirects from https to http "
+        "(http://other/secret?****), which is refused"
+    )
+
+
+def test_offline_sends_nothing(server: Server, make_client: MakeClient) -> None:
+    with pytest.raises(Unreachable) as caught:
+        make_client(offline=True).get(f"{server.url}/x")
+    assert str(caught.value) == f"cannot read {server.url}/x: --offline forbids network use"
+    assert server.requests == []
+
+
+def test_gzip_is_decoded(server: Server, client: HttpClient) -> None:
+    text = bytes(range(256)) * 4000
+    server.routes["/x"] = Reply(body=gzip.compress(text), headers={"Content-Encoding": "gzip"})
+    assert client.get(f"{server.url}/x").body == text
+    request = server.requests[0]
+    assert request.headers["accept-encoding"] == "gzip"
+    assert request.headers["user-agent"] == "abilock/test"
+
+
+def test_download_begins_anew_after_a_reset(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = [Reply(body=b"0123456789", cut=6), Reply(body=b"0123456789")]
+    sink = BytesIO()
+    digest = client.download(f"{server.url}/x", sink, limit=100)
+    assert sink.getvalue() == b"0123456789"
+    assert digest == "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
+
+
+# Credentials.
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def sent(server: Server) -> list[str | None]:
+    return [request.headers.get("authorization") for request in server.requests]
+
+
+def test_credentials_of_the_address(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = Reply(body=b"fine")
+    address = server.url.replace("http://", "http://me:p%40ss@") + "/x"
+    answer = client.get(address)
+    assert sent(server) == [basic("me", "p@ss")]
+    assert answer.url == f"{server.url}/x"
+
+
+def test_closest_prefix_wins_and_the_host_counts(server: Server, make_client: MakeClient) -> None:
+    credentials = [
+        Credential(prefix=f"{server.url}/a/", user="a", password="1"),
+        Credential(prefix=f"{server.url}/a/b/", user="b", password="2"),
+    ]
+    client = make_client(credentials=credentials)
+    for path in ("/a/x", "/a/b/x", "/files/x"):
+        server.routes[path] = Reply(body=b"fine")
+        client.get(server.url + path)
+    assert sent(server) == [basic("a", "1"), basic("b", "2"), basic("a", "1")]
+
+
+def test_credentials_stay_with_their_host(server: Server, make_client: MakeClient) -> None:
+    other = server.url.replace("127.0.0.1", "localhost")
+    server.routes["/x"] = Reply(status=302, headers={"Location": f"{other}/y"})
+    server.routes["/y"] = Reply(body=b"fine")
+    client = make_client(credentials=[Credential(prefix=server.url, user="me", password="p")])
+    assert client.get(f"{server.url}/x").body == b"fine"
+    assert sent(server) == [basic("me", "p"), None]
+
+
+def test_redirect_cannot_bring_credentials(server: Server, client: HttpClient) -> None:
+    target = server.url.replace("http://", "http://evil:x@")
+    server.routes["/x"] = Reply(status=302, headers={"Location": f"{target}/y"})
+    server.routes["/y"] = Reply(body=b"fine")
+    client.get(f"{server.url}/x")
+    assert sent(server) == [None, None]
+
+
+def test_netrc(server: Server, make_client: MakeClient, tmp_path: Path) -> None:
+    server.routes["/x"] = Reply(body=b"fine")
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    netrc.chmod(0o600)
+    make_client(netrc_file=netrc).get(f"{server.url}/x")
+    make_client(netrc_file=tmp_path / "none").get(f"{server.url}/x")
+    assert sent(server) == [basic("me", "secret"), None]
+
+
+def test_credentials_are_never_shown(server: Server, make_client: MakeClient) -> None:
+    server.routes["/x"] = Reply(status=401)
+    credential = Credential(prefix=server.url, user="hidden-user", password="hidden-word")
+    client = make_client(credentials=[credential])
+    address = server.url.replace("http://", "http://hidden-user:hidden-word@")
+    with pytest.raises(Unreachable) as caught:
+        client.get(f"{address}/x?token=hidden-token")
+    shown = f"{caught.value} {caught.value.hint} {caught.value.url} {credential!r}"
+    assert "hidden" not in shown.replace("prefix='" + server.url, "")
+    assert caught.value.hint is not None
+    assert "ABILOCK_INDEX_<NAME>_USERNAME" in caught.value.hint
+
+
+def test_certificates_that_are_not_there(make_client: MakeClient, tmp_path: Path) -> None:
+    client = make_client(ca_file=tmp_path / "none.pem")
+    with pytest.raises(UsageError, match=r"none\.pem: cannot be read as certificates$"):
+        client.get("https://127.0.0.1:9/")
