@@ -29,7 +29,12 @@ def read_snapshot(path: Path) -> tuple[list[tuple[str, Record]], list[Problem]]:
             held = load_records(file)
         except KnowledgeError as error:
             problems.append(
-                Problem(file=name, id="", what=error.message, remedy=error.hint or "Correct it.")
+                Problem(
+                    file=name,
+                    id="",
+                    what=error.message.removeprefix(f"{name}, "),
+                    remedy=error.hint or "Correct the line.",
+                )
             )
             continue
         if render_snapshot(held) != file.read_text(encoding="utf-8"):

@@ -8,21 +8,29 @@ the program speaks in through ``value()``. The files are described in ``docs/kno
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from typing import Annotated, Literal, NewType
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from resolver.model.channel import Channel
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.knowledge import Build, CudaRelease, Gpu, KnownTuple, Library, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
 
-PinLine = NewType("PinLine", str)
+T = TypeVar("T", bound=Collection[Any])
 
 
 def _parse_version(value: object) -> Version:
@@ -57,6 +65,13 @@ def _parse_name(value: object) -> NormalizedName:
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a text that is not empty, not {value!r}")
+    return value
+
+
+def _some(value: T) -> T:
+    # Not Field(min_length=1): that also complains of a list whose only item is wrong.
+    if not value:
+        raise ValueError("must not be empty")
     return value
 
 
@@ -100,7 +115,7 @@ class ChannelFact(Fact):
 
     title: Text
     url: Text
-    projects: tuple[Name, ...] = Field(min_length=1)
+    projects: Annotated[tuple[Name, ...], AfterValidator(_some)]
     cuda_tags: tuple[Annotated[str, Field(pattern=r"^cu\d{3}$")], ...] = ()
     opt_in: bool = False
     source: Text
@@ -130,7 +145,7 @@ class CudaFact(Fact):
     """One ``[[release]]`` of ``cuda.toml``; its two sources stand apart."""
 
     version: CudaText
-    archs: tuple[ArchText, ...] = Field(min_length=1)
+    archs: Annotated[tuple[ArchText, ...], AfterValidator(_some)]
     archs_source: Text
     driver_family: VersionText
     driver_packaged: VersionText | None = None
@@ -173,7 +188,7 @@ class LibraryFact(Fact):
 class GpuFact(Fact):
     """One ``[[gpu]]`` of ``gpus.toml``: the first name is the one that is shown."""
 
-    names: tuple[Text, ...] = Field(min_length=1)
+    names: Annotated[tuple[Text, ...], AfterValidator(_some)]
     arch: ArchText
     source: Text
 
@@ -216,9 +231,16 @@ class BuildFact(Fact):
 class SkewFact(Fact):
     """One ``[[skew]]`` of ``skews.toml``."""
 
-    projects: tuple[Name, ...] = Field(min_length=2)
+    projects: tuple[Name, ...]
     source: Text
     remedy: Text
+
+    @field_validator("projects")
+    @classmethod
+    def _check(cls, value: tuple[NormalizedName, ...]) -> tuple[NormalizedName, ...]:
+        if len(value) < 2:
+            raise ValueError("must name two or more projects")
+        return value
 
     def value(self) -> SkewGroup:
         """As the rest of the program knows it."""
@@ -271,7 +293,7 @@ class TupleFact(Fact):
     machines: tuple[Machine, ...] = ()
     python: SpecifierText | None = None
     exclude_newer: datetime.date | None = None
-    packages: Mapping[Name, VersionText] = Field(min_length=1)
+    packages: Annotated[Mapping[Name, VersionText], AfterValidator(_some)]
     packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
     channels: Mapping[Name, Slug] = {}
     notes: tuple[Text, ...] = ()
@@ -320,7 +342,7 @@ class PinsFile(Model):
     """A generated ``tuples/<id>.pins.toml``: the closure of a good tuple."""
 
     tuple: Slug
-    pins: Annotated[list[RequirementText], Field(min_length=1)]
+    pins: Annotated[list[RequirementText], AfterValidator(_some)]
 
 
 class ChannelsFile(Model):

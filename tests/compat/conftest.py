@@ -1,0 +1,168 @@
+"""A small database that is sound; tests break one thing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from resolver.compat.record import Record, write_snapshot
+
+CHANNELS = """
+[[channel]]
+id = "pytorch"
+title = "PyTorch stable"
+url = "https://download.pytorch.org/whl/{cuda}"
+projects = ["torch"]
+cuda-tags = ["cu129", "cu130"]
+source = "somewhere"
+date = 2026-01-01
+"""
+
+CUDA = """
+[[release]]
+id = "cuda-12.9"
+version = "12.9"
+archs = ["sm_70", "sm_90", "sm_120"]
+archs-source = "ptxas"
+driver-family = "525.60.13"
+driver-packaged = "575.51.03"
+driver-source = "guide"
+date = 2026-01-01
+
+[[release]]
+id = "cuda-13.0"
+version = "13.0"
+archs = ["sm_90", "sm_120"]
+archs-source = "ptxas"
+driver-family = "580"
+driver-packaged = "580.65.06"
+driver-source = "guide"
+date = 2026-01-01
+"""
+
+GPUS = """
+[[gpu]]
+id = "h100"
+names = ["NVIDIA H100", "H100"]
+arch = "9.0"
+source = "list"
+date = 2026-01-01
+"""
+
+BUILDS = """
+[[build]]
+id = "torch-public"
+project = "torch"
+versions = ">=2.9,<2.10"
+machine = "x86_64"
+cuda = "12.9"
+codes = ["sm_90", "compute_90"]
+cxx11-abi = true
+grade = "measured"
+source = "wheel"
+date = 2026-01-01
+"""
+
+SKEWS = """
+[[skew]]
+id = "pair"
+projects = ["one", "two"]
+source = "code"
+remedy = "Install one and two in one version."
+date = 2026-01-01
+"""
+
+LIBRARIES = """
+[[library]]
+id = "cudart-cu13"
+soname = "libcudart.so.13"
+cuda = 13
+project = "nvidia-cuda-runtime"
+directory = "nvidia/cu13/lib"
+source = "wheel"
+date = 2026-01-01
+"""
+
+GOOD = """
+id = "good"
+title = "torch 2.9.1 on CUDA 13.0"
+verdict = "good"
+grade = "reported"
+source = "report"
+date = 2026-01-01
+exclude-newer = 2026-01-02
+cuda = ["13.0"]
+archs = ["sm_120"]
+machines = ["x86_64"]
+python = ">=3.12,<3.13"
+
+[packages]
+torch = "2.9.1+cu130"
+
+[channels]
+torch = "pytorch"
+"""
+
+BAD = """
+id = "bad"
+title = "torch with an extension"
+verdict = "bad"
+grade = "reported"
+source = "report"
+date = 2026-01-01
+
+[packages]
+torch = "2.10.0"
+extension = "1.0"
+
+[reason]
+code = "missing-symbol"
+grade = "reported"
+subject = "extension 1.0"
+object = "torch 2.10.0"
+needs = "f(int)"
+found = "f(unsigned int)"
+symbols = ["_Z1fi"]
+works-with = "torch >=2.9,<2.10"
+evidence = "report"
+remedy = "Use torch 2.9.1."
+"""
+
+FILES = {
+    "channels.toml": CHANNELS,
+    "cuda.toml": CUDA,
+    "gpus.toml": GPUS,
+    "builds.toml": BUILDS,
+    "skews.toml": SKEWS,
+    "libraries.toml": LIBRARIES,
+    "tuples/good.toml": GOOD,
+    "tuples/bad.toml": BAD,
+}
+
+
+def torch_record(**changes: object) -> Record:
+    values: dict[str, object] = {
+        "channel": "pytorch",
+        "filename": "torch-2.9.1+cu130-cp312-cp312-manylinux_2_28_x86_64.whl",
+        "project": "torch",
+        "version": Version("2.9.1+cu130"),
+        "source": "uv.lock of someone/something",
+        "date": "2026-02-01",
+        "directories": ("cu130",),
+        "url": "https://download.pytorch.org/whl/cu130/torch-2.9.1%2Bcu130-cp312.whl",
+        "sha256": "e7" * 32,
+        "requires_python": ">=3.10",
+        "requires_dist": ("filelock",),
+    }
+    return Record(**(values | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    (tmp_path / "tuples").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    write_snapshot(tmp_path / "snapshot", [torch_record()])
+    return tmp_path
