@@ -194,9 +194,9 @@ def test_a_driver_keeps_the_zero_that_pep_440_drops() -> None:
             "13.3",
             "580.65.06",
             Severity.WARNING,
-            "Install driver 590.44.01 or newer if a package ships PTX only.",
+            "Install driver 610.43.02 or newer if a package ships PTX only.",
         ),
-        ("13.3", "600.10", None, None),
+        ("13.5", "610.43.02", None, None),
     ],
 )
 def test_drivers(
@@ -215,9 +215,9 @@ def test_an_unknown_release_says_nothing_of_drivers() -> None:
 
 
 def test_the_packaged_driver_of_a_release_is_at_least_its_predecessors() -> None:
-    assert packaged_floor(RELEASES, cuda("13.5")) == Version("590.44.01")
+    assert packaged_floor(RELEASES, cuda("13.5")) == Version("610.43.02")
     assert packaged_floor(RELEASES, cuda("13.0")) == Version("580.65.06")
-    assert packaged_floor(RELEASES, cuda("11.8")) is None
+    assert packaged_floor(RELEASES, cuda("10.2")) is None
 
 
 def test_the_newest_release_of_a_driver() -> None:
