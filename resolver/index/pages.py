@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.utils import NormalizedName
@@ -121,7 +122,7 @@ class PageReader:
                 return None
 
         answer = self._flat.get(url, fetch)
-        return _parse(answer, project, place.channel) if answer is not None else None
+        return _own(_parse(answer, project, place.channel)) if answer is not None else None
 
     def _read_releases(self, place: Place, project: NormalizedName, repository: str) -> Page | None:
         """The assets of a repository's releases: fetched once, read for each project."""
@@ -136,7 +137,7 @@ class PageReader:
         links = self._releases.get(
             repository, lambda: tuple(fetch_releases(self._http, repository))
         )
-        page = page_of_links(links, project=project, channel=place.channel)
+        page = _own(page_of_links(links, project=project, channel=place.channel))
         self._store(key, dump_page(page), {}, etag=None)
         return page
 
@@ -151,6 +152,11 @@ class PageReader:
         elif match := _MAX_AGE.search(control):
             max_age = float(match[1])
         self._cache.store("listing", key, content, max_age=max_age, etag=etag)
+
+
+def _own(page: Page) -> Page:
+    """A page that lists many projects: what is not of this one was not skipped."""
+    return replace(page, listing=replace(page.listing, skipped=0))
 
 
 def _parse(answer: Answer, project: NormalizedName, channel: str) -> Page:
