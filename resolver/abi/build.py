@@ -7,7 +7,7 @@ once as a whole, and nothing but the exported names in torch's namespaces is kep
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ _CUDA = re.compile(r"^cuda(?:\s*:[^=]*)?\s*=\s*['\"]([\d.]+)['\"]", re.MULTILINE
 
 def read_torch_wheel(
     source: ByteSource, *, filename: str, sha256: str, workers: int = 4
-) -> tuple[TorchBuild, frozenset[str]]:
-    """The column of one torch wheel, and the names it exports.
+) -> tuple[TorchBuild, dict[str, str]]:
+    """The column of one torch wheel, and the names it exports, each with its library.
 
     Cost: reads ``torch/lib`` whole, some 500 to 900 MB, and writes its largest library to a
     temporary file. Raises DamagedWheel, and what the source raises.
@@ -40,13 +40,14 @@ def read_torch_wheel(
         raise DamagedWheel(f"{filename}: has no libraries in {_LIBRARIES}")
     with ThreadPoolExecutor(workers) as pool:
         members = list(pool.map(lambda entry: probe_member(source, entry, full=False), entries))
-    names = frozenset(
-        name
-        for member in members
+    # Where two libraries export one name, the first by name is recorded.
+    exports = {
+        name: member.path.removeprefix(_LIBRARIES)
+        for member in sorted(members, key=lambda member: member.path, reverse=True)
         if member.facts is not None
         for name in member.facts.defined
         if is_torch_symbol(name)
-    )
+    }
     _name, version, _build, tags = parse_wheel_filename(filename)
     machine = next(iter(tags)).platform.rsplit("linux", 1)[-1].split("_", 1)[-1]
     machine = "aarch64" if machine.endswith("aarch64") else "x86_64"
@@ -54,12 +55,12 @@ def read_torch_wheel(
         version=version,
         machine=machine,
         cuda=_read_cuda(source),
-        cxx11_abi=has_cxx11_abi(names),
+        cxx11_abi=has_cxx11_abi(exports),
         files=(BuildFile(filename=filename, sha256=sha256, size=source.size),),
-        symbols=len(names),
-        digest=digest_of(names),
+        symbols=len(exports),
+        digest=digest_of(exports),
     )
-    return build, names
+    return build, exports
 
 
 def has_cxx11_abi(names: Iterable[str]) -> bool:
@@ -72,24 +73,36 @@ def has_cxx11_abi(names: Iterable[str]) -> bool:
 
 
 def extend_history(
-    history: History | None, columns: Iterable[tuple[TorchBuild, frozenset[str]]]
+    history: History | None,
+    columns: Iterable[tuple[TorchBuild, Mapping[str, str]]],
+    *,
+    agreeing: bool = False,
 ) -> History:
     """Add columns; the others stay as they are.
 
     A wheel that exports what a known column of its release and machine exports becomes another
-    file of that column. The order of adding makes no difference.
+    file of that column; with ``agreeing``, one that exports something else is left out. The order
+    of adding new columns makes no difference.
     """
-    known: dict[tuple[str, str, str], tuple[TorchBuild, frozenset[str]]] = {}
-    before = (
-        [] if history is None else [(b, history.names(i)) for i, b in enumerate(history.builds)]
-    )
-    for build, names in [*before, *columns]:
-        key = (str(build.version), build.machine, build.digest)
+    known: dict[tuple[str, str, str], tuple[TorchBuild, Mapping[str, str]]] = {}
+    if history is not None:
+        for index, build in enumerate(history.builds):
+            known[_key(build)] = (build, history.exports(index))
+    for build, exports in columns:
+        key = _key(build)
         if key in known:
-            other = known[key][0]
-            build = replace(build, files=tuple(sorted({*other.files, *build.files})))
-        known[key] = (build, names)
+            other, exports = known[key]
+            known[key] = (
+                replace(other, files=tuple(sorted({*other.files, *build.files}))),
+                exports,
+            )
+        elif not agreeing:
+            known[key] = (build, exports)
     return History.from_columns(known.values())
+
+
+def _key(build: TorchBuild) -> tuple[str, str, str]:
+    return (str(build.version), build.machine, build.digest)
 
 
 def _read_cuda(source: ByteSource) -> CudaVersion | None:

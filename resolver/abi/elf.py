@@ -1,11 +1,10 @@
 """ELF shared objects: bytes to facts.
 
-Two readers share the pieces of this module. The one here follows the dynamic section, as the
+Two readers share these pieces. The one here follows the dynamic section, as the
 dynamic loader does, and needs the bytes wherever that section points. ``elf_front`` works on the
 leading bytes alone.
 
-Sources: System V gABI, chapters 4 and 5 (headers, symbol table, dynamic section, hash table); LSB
-Core, "Symbol Versioning"; the GNU hash section as glibc and binutils implement it.
+Source: System V gABI, chapters 4 and 5 (headers, program loading, dynamic section).
 """
 
 from __future__ import annotations
@@ -13,16 +12,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from resolver.abi.damage import DamagedElf
+from resolver.abi.elf_tables import (
+    MAX_STRINGS,
+    MAX_SYMBOLS,
+    MAX_VERSIONS,
+    SYMBOL_SIZE,
+    Short,
+    Symbols,
+    View,
+    parse_gnu_hash,
+    parse_symbols,
+    parse_verneed,
+    string_at,
+)
 
-# Bounds on tables, so that memory stays bounded when a file lies. The largest real ones are
-# torch's: 92,000 symbols, 15 MB of names.
-MAX_SYMBOLS = 400_000
-MAX_STRINGS = 40 << 20
-MAX_VERSIONS = 4096
 MAX_SEGMENTS = 512
 MAX_DYNAMIC = 4096
 
@@ -33,15 +39,9 @@ _SHT_DYNSYM = 11
 _DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
 _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
 _DT_VERSYM, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
-_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE = 1, 2, 10
-_STV_INTERNAL, _STV_HIDDEN = 1, 2
 
-SYMBOL = struct.Struct("<IBBHQQ")
-SYMBOL_SIZE = SYMBOL.size
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
-_VERNEED = struct.Struct("<HHIII")
-_VERNAUX = struct.Struct("<IHHII")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +67,6 @@ class ElfFacts:
     defined: frozenset[str] = frozenset()
     versions: tuple[tuple[str, str], ...] = ()
     dynamic: Literal["read", "strings"] = "read"
-
-
-class View(Protocol):
-    """The bytes of a file as far as they are known."""
-
-    @property
-    def size(self) -> int:
-        """Length of the whole file in bytes."""
-        ...
-
-    def take(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes; DamagedElf outside the file, Short where they are not known yet."""
-        ...
-
-
-class Short(Exception):
-    """A view does not reach as far as ``upto``."""
-
-    def __init__(self, upto: int) -> None:
-        super().__init__(upto)
-        self.upto = upto
 
 
 class Prefix:
@@ -298,163 +277,3 @@ def _sections(view: View, header: Header) -> list[tuple[int, int, int]]:
         return []
     table = view.take(header.section_offset, length)
     return [(s[1], s[4], s[5]) for s in struct.iter_unpack("<IIQQQQIIQQ", table)]
-
-
-class GnuHash(NamedTuple):
-    """Where a GNU hash section ends, what it covers, and the hashes themselves.
-
-    ``symbols`` is the number of dynamic symbols, 0 where the section covers none.
-    """
-
-    first: int
-    symbols: int
-    chain: tuple[int, ...]
-    end: int
-
-
-def parse_gnu_hash(view: View, offset: int) -> GnuHash | None:
-    """Read a GNU hash section; None where these bytes cannot be one. Raises Short, DamagedElf.
-
-    Buckets hold the first symbol of each chain, in rising order, and a chain ends at the first odd
-    hash: so the highest bucket leads to the last symbol.
-    """
-    buckets, first, bloom, shift = struct.unpack("<IIII", view.take(offset, 16))
-    plausible = 0 < buckets < MAX_SYMBOLS and 0 < first < MAX_SYMBOLS and shift < 64
-    if not plausible or not 0 < bloom <= MAX_SYMBOLS or bloom & (bloom - 1):
-        return None
-    at = offset + 16 + 8 * bloom
-    if at + 4 * buckets > view.size:
-        return None
-    heads = [head for (head,) in struct.iter_unpack("<I", view.take(at, 4 * buckets)) if head]
-    if any(one >= other for one, other in pairwise(heads)):
-        return None
-    at += 4 * buckets
-    if not heads:
-        return GnuHash(first, 0, (), at)
-    if heads[0] < first or heads[-1] > MAX_SYMBOLS:
-        return None
-    last = heads[-1]
-    # The chain of the last bucket is short in real files; read on in steps, for the others' sake.
-    step = 64
-    while True:
-        place = at + 4 * (last - first)
-        length = min(4 * step, (view.size - place) // 4 * 4)
-        if length <= 0 or last > MAX_SYMBOLS:
-            return None
-        piece = view.take(place, length)
-        ends = (index for index in range(0, length, 4) if piece[index] & 1)
-        if (found := next(ends, -1)) >= 0:
-            last += found // 4
-            break
-        last += length // 4
-        step *= 2
-    length = 4 * (last + 1 - first)
-    chain = struct.unpack(f"<{length // 4}I", view.take(at, length))
-    return GnuHash(first, last + 1, chain, at + length)
-
-
-def gnu_hash(name: bytes) -> int:
-    """The hash of a name in a GNU hash section."""
-    value = 5381
-    for byte in name:
-        value = (value * 33 + byte) & 0xFFFFFFFF
-    return value
-
-
-def sysv_hash(name: bytes) -> int:
-    """The hash of a name in a System V hash table, and of a version's name (gABI, figure 5-13)."""
-    value = 0
-    for byte in name:
-        value = (value << 4) + byte
-        high = value & 0xF0000000
-        value = (value ^ (high >> 24)) & ~high & 0xFFFFFFFF
-    return value
-
-
-def string_at(text: bytes, offset: int) -> str:
-    """The NUL-terminated string at ``offset`` of a string table. Raises DamagedElf."""
-    end = text.find(b"\0", offset)
-    if offset >= len(text) or end < 0:
-        raise DamagedElf("has a name that lies outside its string table")
-    # Names are bytes to the loader; what is not UTF-8 must survive a round trip through JSON.
-    return text[offset:end].decode("utf-8", "backslashreplace")
-
-
-class Symbols:
-    """Dynamic symbols by what they do."""
-
-    def __init__(self) -> None:
-        self.undefined: set[str] = set()
-        self.weak: set[str] = set()
-        self.defined: set[str] = set()
-
-
-def parse_symbols(table: bytes, text: bytes) -> Symbols:
-    """Sort dynamic symbols by binding and definition. Raises DamagedElf."""
-    symbols = Symbols()
-    # Names may share their ends in the string table, hardly more than that.
-    budget = 2 * len(text) + (1 << 16)
-    for name_at, info, other, section, _value, _size in SYMBOL.iter_unpack(table):
-        binding = info >> 4
-        if not name_at or binding not in (_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE):
-            continue
-        name = string_at(text, name_at)
-        budget -= len(name)
-        if budget < 0:
-            raise DamagedElf("has symbol names beyond any plausible length")
-        if section:
-            if other & 3 not in (_STV_INTERNAL, _STV_HIDDEN):
-                symbols.defined.add(name)
-        elif binding == _STB_WEAK:
-            symbols.weak.add(name)
-        else:
-            symbols.undefined.add(name)
-    return symbols
-
-
-class Verneed(NamedTuple):
-    """Version requirements: the pairs, and the string offsets of the library names."""
-
-    pairs: list[tuple[str, str]]
-    files: list[int]
-    strings: list[int]
-    end: int
-
-
-def parse_verneed(
-    view: View, offset: int, text: bytes, count: int, *, check: bool = False
-) -> Verneed:
-    """Read a version-requirement section of at most ``count`` libraries.
-
-    With ``check``, every version's hash must be that of its name. Raises DamagedElf, Short.
-    """
-    pairs: list[tuple[str, str]] = []
-    files: list[int] = []
-    strings: list[int] = []
-    end = offset
-    for _ in range(min(count, MAX_VERSIONS)):
-        version, aux_count, file_at, aux, step = _VERNEED.unpack(view.take(offset, _VERNEED.size))
-        if version != 1:
-            raise DamagedElf("has a version requirement of an unknown kind")
-        library = string_at(text, file_at)
-        files.append(file_at)
-        at = offset + aux
-        for _ in range(aux_count):
-            digest, _flags, _other, name_at, aux_step = _VERNAUX.unpack(
-                view.take(at, _VERNAUX.size)
-            )
-            name = string_at(text, name_at)
-            if check and digest != sysv_hash(name.encode()):
-                raise DamagedElf("has a version whose hash is not that of its name")
-            pairs.append((library, name))
-            strings.append(name_at)
-            end = max(end, at + _VERNAUX.size)
-            if len(pairs) > MAX_VERSIONS:
-                raise DamagedElf(f"requires more than {MAX_VERSIONS} versions")
-            if not aux_step:
-                break
-            at += aux_step
-        if not step:
-            break
-        offset += step
-    return Verneed(pairs, files, strings, end)

@@ -23,22 +23,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from resolver.abi.damage import DamagedElf
-from resolver.abi.elf import (
+from resolver.abi.elf import ElfFacts, Header, Prefix, parse_header, read_elf
+from resolver.abi.elf_tables import (
     MAX_STRINGS,
     SYMBOL,
     SYMBOL_SIZE,
-    ElfFacts,
     GnuHash,
-    Header,
-    Prefix,
     Short,
     Verneed,
     gnu_hash,
     parse_gnu_hash,
-    parse_header,
     parse_symbols,
     parse_verneed,
-    read_elf,
 )
 
 _PT_NOTE = 4

@@ -1,0 +1,246 @@
+"""Wheel by torch: which builds every symbol of a wheel is exported by, member by member.
+
+A strong undefined symbol of torch's that a build does not export makes the dynamic loader refuse
+the member. What that does to the package is the load rules' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from packaging.version import Version
+
+from resolver.abi.history import History
+from resolver.abi.rules import (
+    LoadRule,
+    MemberLoad,
+    choice_for_gpu,
+    choice_for_torch,
+    find_load,
+)
+from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.wheel import Member, WheelFacts
+from resolver.model.cuda import Arch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberLink:
+    """One member: the symbols it needs of torch, sorted, and the builds that export them all."""
+
+    member: Member
+    load: MemberLoad
+    symbols: tuple[str, ...]
+    mask: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelLink:
+    """A wheel beside the whole history.
+
+    ``masks`` holds the builds that export each symbol. ``builds`` restricts every answer to the
+    columns of one machine. ``archs`` are the GPUs that decide what a member selected by GPU is;
+    without any, every alternative must link.
+    """
+
+    wheel: WheelFacts
+    history: History
+    members: tuple[MemberLink, ...]
+    masks: Mapping[str, int]
+    builds: int
+    archs: tuple[Arch, ...] = ()
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The distinct symbols that the wheel needs of torch, sorted."""
+        return tuple(sorted({name for link in self.members for name in link.symbols}))
+
+    @cached_property
+    def every_mask(self) -> int:
+        """The builds with which every member links, whatever the load rules say."""
+        mask = self.builds
+        for link in self.members:
+            mask &= link.mask
+        return mask
+
+    @cached_property
+    def mask(self) -> int:
+        """The builds with which the package loads: every required member and group does."""
+        mask = self.builds
+        for link in self.members:
+            if link.load.kind == "required":
+                mask &= link.mask
+        for group in self._groups():
+            if not group[0].load.optional:
+                mask &= self._group_mask(group)
+        return mask
+
+    def missing(self, column: int, *, every: bool = False) -> tuple[str, ...]:
+        """The symbols that keep the package from loading with one build, sorted.
+
+        With ``every``, those of all members. Of a one-of group no alternative of which links, the
+        one that lacks the fewest symbols counts.
+        """
+        links = self.members if every else self.deciding(column)
+        bit = 1 << column
+        return tuple(
+            sorted(
+                {
+                    name
+                    for link in links
+                    if not link.mask & bit
+                    for name in link.symbols
+                    if not self.masks[name] & bit
+                }
+            )
+        )
+
+    def deciding(self, column: int) -> tuple[MemberLink, ...]:
+        """The members that must load with one build for the package to load."""
+        chosen = [link for link in self.members if link.load.kind == "required"]
+        for group in self._groups():
+            if not group[0].load.optional:
+                chosen.extend(self._chosen(group, column))
+        return tuple(sorted(chosen, key=lambda link: link.member.path))
+
+    def spared(self, column: int) -> tuple[MemberLink, ...]:
+        """The members that do not link with one build, and need not: a feature is missing."""
+        bit = 1 << column
+        lost = [
+            link for link in self.members if link.load.kind == "optional" and not link.mask & bit
+        ]
+        for group in self._groups():
+            if group[0].load.optional and not self._group_mask(group) & bit:
+                lost.extend(link for link in self._chosen(group, column) if not link.mask & bit)
+        return tuple(sorted(lost, key=lambda link: link.member.path))
+
+    def unserved(self, column: int) -> tuple[list[MemberLink], ...]:
+        """The groups selected by torch that have no member for one build's release."""
+        choice = choice_for_torch(self.history.builds[column].version)
+        return tuple(
+            group
+            for group in self._groups()
+            if (rule := group[0].load.rule) is not None
+            and rule.by == "torch"
+            and all(link.load.choice != choice for link in group)
+        )
+
+    def releases(self, mask: int) -> tuple[Version, ...]:
+        """The releases of torch in a mask, in order; a release with several builds needs all."""
+        columns = [i for i in range(len(self.history.builds)) if self.builds >> i & 1]
+        refused = {self.history.builds[i].version for i in columns if not mask >> i & 1}
+        accepted = {self.history.builds[i].version for i in columns if mask >> i & 1}
+        return tuple(sorted(accepted - refused))
+
+    def _groups(self) -> list[list[MemberLink]]:
+        groups: dict[tuple[str, str], list[MemberLink]] = {}
+        for link in self.members:
+            rule = link.load.rule
+            if rule is not None and rule.load in ("one-of", "selected-by"):
+                groups.setdefault((rule.load, rule.group), []).append(link)
+        return [groups[key] for key in sorted(groups)]
+
+    def _group_mask(self, group: list[MemberLink]) -> int:
+        mask = 0
+        alternatives = _alternatives(group)
+        masks = {choice: _and(links, self.builds) for choice, links in alternatives.items()}
+        rule = group[0].load.rule
+        if rule is None or rule.load == "one-of":
+            for alternative in masks.values():
+                mask |= alternative
+            return mask
+        if rule.by == "torch":
+            for index, build in enumerate(self.history.builds):
+                mask |= masks.get(choice_for_torch(build.version), 0) & 1 << index
+            return mask
+        wanted = [masks.get(choice, 0) for choice in self._gpu_choices(rule, alternatives)]
+        mask = self.builds
+        for alternative in wanted:
+            mask &= alternative
+        return mask
+
+    def _gpu_choices(self, rule: LoadRule, choices: Iterable[str]) -> list[str]:
+        if not self.archs:
+            return sorted(choices)
+        return sorted({choice_for_gpu(rule, arch) for arch in self.archs})
+
+    def _chosen(self, group: list[MemberLink], column: int) -> list[MemberLink]:
+        """The members of a group that decide for one build."""
+        alternatives = _alternatives(group)
+        rule = group[0].load.rule
+        if rule is None or rule.load == "one-of":
+            bit = 1 << column
+            best = min(
+                alternatives,
+                key=lambda choice: (
+                    len({n for m in alternatives[choice] for n in self._lacking(m, bit)}),
+                    choice,
+                ),
+            )
+            return alternatives[best]
+        if rule.by == "torch":
+            return alternatives.get(choice_for_torch(self.history.builds[column].version), [])
+        return [
+            link
+            for choice in self._gpu_choices(rule, alternatives)
+            for link in alternatives.get(choice, [])
+        ]
+
+    def _lacking(self, link: MemberLink, bit: int) -> list[str]:
+        if link.mask & bit:
+            return []
+        return [name for name in link.symbols if not self.masks[name] & bit]
+
+
+def link_wheel(
+    wheel: WheelFacts,
+    history: History,
+    rules: Iterable[LoadRule],
+    *,
+    machine: str,
+    archs: Iterable[Arch] = (),
+) -> WheelLink:
+    """Judge one wheel against all builds of a machine. Cost: a few milliseconds.
+
+    Symbols that another member of the wheel defines are no needs of torch.
+    """
+    rules = tuple(rules)
+    own: set[str] = set()
+    for member in wheel.members:
+        if member.facts is not None:
+            own.update(member.facts.defined)
+    masks: dict[str, int] = {}
+    links: list[MemberLink] = []
+    for member in wheel.members:
+        names = member.facts.undefined if member.facts is not None else frozenset()
+        symbols = tuple(sorted(n for n in names if n not in own and is_torch_symbol(n)))
+        mask = history.all_builds
+        for name in symbols:
+            if name not in masks:
+                masks[name] = history.mask(name)
+            mask &= masks[name]
+        load = find_load(rules, wheel.filename, member.path)
+        links.append(MemberLink(member=member, load=load, symbols=symbols, mask=mask))
+    builds = sum(1 << i for i, build in enumerate(history.builds) if build.machine == machine)
+    return WheelLink(
+        wheel=wheel,
+        history=history,
+        members=tuple(links),
+        masks=masks,
+        builds=builds,
+        archs=tuple(archs),
+    )
+
+
+def _alternatives(group: list[MemberLink]) -> dict[str, list[MemberLink]]:
+    alternatives: dict[str, list[MemberLink]] = {}
+    for link in group:
+        alternatives.setdefault(link.load.choice, []).append(link)
+    return alternatives
+
+
+def _and(links: list[MemberLink], mask: int) -> int:
+    for link in links:
+        mask &= link.mask
+    return mask

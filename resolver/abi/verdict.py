@@ -1,0 +1,229 @@
+"""What a link says, as reasons: which symbol is missing, what is there instead, what would work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from resolver.abi.demangle import demangle, likeness, overloads
+from resolver.abi.history import Match, TorchBuild
+from resolver.abi.link import MemberLink, WheelLink
+from resolver.abi.rules import choice_for_torch
+from resolver.model.reason import Code, Grade, Reason, Severity
+
+# In a sentence; the mangled names are all in the reason.
+_MAX_NAMED = 2
+_MAX_OVERLOADS = 3
+_DIGEST = 12
+
+
+def check_torch(
+    link: WheelLink,
+    version: Version,
+    *,
+    machine: str,
+    sha256: str | None = None,
+    subject: str | None = None,
+) -> tuple[Reason, ...]:
+    """Why the wheel does not load, or lacks features, with one torch build; empty when it links.
+
+    ``version`` may carry a local version; ``sha256`` is that of torch's own wheel, where known.
+    ``subject`` names the wheel in the reasons, by default as its file name does. A torch that the
+    history can say nothing of gives one reason ``unverified``. Cost: a few milliseconds, and some
+    50 for the words of a rejection.
+    """
+    subject = subject or subject_of(link.wheel.filename)
+    torch = f"torch {version}"
+    if not link.symbols:
+        return ()
+    match = link.history.match(version, machine=machine, sha256=sha256)
+    if match is None:
+        return (_unverified(link, subject, torch),)
+    reasons: list[Reason] = []
+    bit = 1 << match.index
+    fatal = [m for m in link.deciding(match.index) if not m.mask & bit]
+    spared = link.spared(match.index)
+    for group, severity in ((fatal, Severity.FATAL), (spared, Severity.DEGRADED)):
+        reasons.extend(
+            _missing_symbol(link, match, members, severity, subject, torch)
+            for members in _by_missing(link, group, bit)
+        )
+    reasons.extend(_unserved(link, match, subject, torch))
+    return tuple(reasons)
+
+
+def subject_of(filename: str) -> str:
+    """``sgl-kernel 0.3.21+cu130`` for a wheel's file name."""
+    try:
+        name, version, _build, _tags = parse_wheel_filename(filename)
+    except InvalidWheelFilename:
+        return filename
+    return f"{name} {version}"
+
+
+def link_evidence(link: WheelLink, match: Match) -> str:
+    """What was compared, for a pair that links."""
+    return (
+        f"{len(link.symbols)} symbols of {_file(link)} are exported by {_build(match.build)}; "
+        "links, not run"
+    )
+
+
+def torch_range(link: WheelLink, mask: int) -> str | None:
+    """The releases of a mask as ``torch >=2.9,<2.10``; None where there is none.
+
+    A range ends at the first release that does not link, and is open where the newest one does.
+    """
+    every = link.releases(link.builds)
+    good = set(link.releases(mask))
+    parts: list[str] = []
+    index = 0
+    while index < len(every):
+        if every[index] not in good:
+            index += 1
+            continue
+        start = index
+        while index < len(every) and every[index] in good:
+            index += 1
+        lower = _short(every[start], every[start - 1] if start else None)
+        upper = f",<{_short(every[index], every[index - 1])}" if index < len(every) else ""
+        parts.append(f">={lower}{upper}" if start or upper else f">={lower}")
+    return "torch " + " or ".join(parts) if parts else None
+
+
+def _short(version: Version, before: Version | None) -> str:
+    """``2.9`` for the first release of its minor, else in full."""
+    if before is None or before.release[:2] != version.release[:2]:
+        return f"{version.major}.{version.minor}"
+    return str(version)
+
+
+def _by_missing(link: WheelLink, members: Iterable[MemberLink], bit: int) -> list[list[MemberLink]]:
+    """Members that lack the same symbols belong into one reason."""
+    groups: dict[tuple[str, ...], list[MemberLink]] = {}
+    for member in members:
+        groups.setdefault(_lacking(link, [member], bit), []).append(member)
+    return list(groups.values())
+
+
+def _lacking(link: WheelLink, members: Sequence[MemberLink], bit: int) -> tuple[str, ...]:
+    names = {name for member in members for name in member.symbols}
+    return tuple(sorted(name for name in names if not link.masks[name] & bit))
+
+
+def _missing_symbol(
+    link: WheelLink,
+    match: Match,
+    members: list[MemberLink],
+    severity: Severity,
+    subject: str,
+    torch: str,
+) -> Reason:
+    symbols = _lacking(link, members, 1 << match.index)
+    # Those of which another signature is there say most; they come first.
+    found = {name: _instead(link, match, name) for name in symbols}
+    named = sorted(symbols, key=lambda name: (not found[name], name))[:_MAX_NAMED]
+    rest = len(symbols) - len(named)
+    more = f"; and {rest} more" if rest else ""
+    mask = link.builds
+    for member in members:
+        mask &= member.mask
+    if severity is Severity.FATAL:
+        mask = link.mask
+    works = torch_range(link, mask)
+    return Reason(
+        code=Code.MISSING_SYMBOL,
+        severity=severity,
+        subject=subject,
+        object=torch,
+        member=members[0].member.path,
+        needs="; ".join(demangle(name) for name in named) + more,
+        found="; ".join(found[name] or "no symbol of that name" for name in named),
+        symbols=symbols,
+        works_with=works,
+        grade=match.grade,
+        evidence=_evidence(link, match, torch, members),
+        remedy=_remedy(subject, torch, works, severity),
+    )
+
+
+def _instead(link: WheelLink, match: Match, symbol: str) -> str:
+    wanted = demangle(symbol)
+    names = {demangle(name) for name in overloads(link.history, match.index, symbol)} - {wanted}
+    ordered = sorted(names, key=lambda name: likeness(wanted, name), reverse=True)
+    more = f" and {len(ordered) - _MAX_OVERLOADS} more" if len(ordered) > _MAX_OVERLOADS else ""
+    return " | ".join(ordered[:_MAX_OVERLOADS]) + more
+
+
+def _evidence(link: WheelLink, match: Match, torch: str, members: list[MemberLink]) -> str:
+    others = len(members) - 1
+    also = f" and {others} more member{'s' if others > 1 else ''}" if others else ""
+    text = (
+        f"the undefined symbols of {members[0].member.path}{also} in {_file(link)}, "
+        f"compared with what {_build(match.build)} exports"
+    )
+    if match.grade is Grade.INFERRED:
+        text += f", a sibling build of {torch} with the same C++ ABI"
+    return text
+
+
+def _remedy(subject: str, torch: str, works: str | None, severity: Severity) -> str:
+    project = subject.split(" ")[0]
+    if works is None:
+        return f"No torch that was read exports what it needs: build {project} against {torch}."
+    if severity is Severity.FATAL:
+        return f"Use {works}, or a release of {project} that was built for {torch}."
+    return f"The package imports without it; for this feature use {works}."
+
+
+def _unserved(link: WheelLink, match: Match, subject: str, torch: str) -> list[Reason]:
+    reasons = []
+    for group in link.unserved(match.index):
+        rule = group[0].load.rule
+        optional = group[0].load.optional
+        choices = sorted({member.load.choice for member in group})
+        reasons.append(
+            Reason(
+                code=Code.MISSING_LIBRARY,
+                severity=Severity.DEGRADED if optional else Severity.FATAL,
+                subject=subject,
+                object=torch,
+                member=group[0].member.path,
+                needs=f"a {rule.group if rule else ''} member for torch "
+                f"{match.build.version.major}.{match.build.version.minor}, "
+                f"named {choice_for_torch(match.build.version)}",
+                found="members named " + ", ".join(choices),
+                grade=Grade.MEASURED,
+                evidence=f"the members of {_file(link)}; {rule.source if rule else ''}",
+                remedy=f"Use a release of torch that {subject} brings a member for.",
+            )
+        )
+    return reasons
+
+
+def _unverified(link: WheelLink, subject: str, torch: str) -> Reason:
+    return Reason(
+        code=Code.UNVERIFIED,
+        severity=Severity.WARNING,
+        subject=subject,
+        object=torch,
+        needs=f"{len(link.symbols)} symbols of torch",
+        found=f"nothing known of what {torch} exports",
+        works_with=torch_range(link, link.mask),
+        grade=Grade.ASSUMED,
+        evidence=f"{_file(link)} was read; {torch} is not in the symbol history, and has no "
+        "sibling in it that it could inherit from",
+        remedy="Read this torch with `abilock knowledge learn`, or use a release that was read.",
+    )
+
+
+def _file(link: WheelLink) -> str:
+    digest = link.wheel.sha256
+    return link.wheel.filename + (f" (sha256 {digest[:_DIGEST]})" if digest else "")
+
+
+def _build(build: TorchBuild) -> str:
+    file = build.files[0]
+    return f"{file.filename} (sha256 {file.sha256[:_DIGEST]})"
