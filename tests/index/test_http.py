@@ -255,6 +255,61 @@ def test_download_begins_anew_after_a_reset(server: Server, client: HttpClient) 
     assert digest == "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
 
 
+@pytest.mark.parametrize(
+    ("error", "cause", "hint"),
+    [
+        (
+            httpx.ConnectTimeout("x"),
+            "no connection within 2 s",
+            "use --offline to work from the cache and the snapshots",
+        ),
+        (
+            httpx.ProxyError("403 Forbidden"),
+            "the proxy refused: 403 Forbidden",
+            "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
+        ),
+        (
+            httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"),
+            "its TLS certificate is not trusted",
+            "set SSL_CERT_FILE to the certificates of your organisation",
+        ),
+        (
+            httpx.ConnectError("[Errno -3] Temporary failure in name resolution"),
+            "no connection: temporary failure in name resolution",
+            "use --offline to work from the cache and the snapshots",
+        ),
+    ],
+    ids=["connect", "proxy", "certificate", "name server"],
+)
+def test_failure_to_connect(
+    make_client: MakeClient, error: httpx.TransportError, cause: str, hint: str
+) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    client = make_client(transport=httpx.MockTransport(fail))
+    with pytest.raises(Unreachable) as caught:
+        client.get("https://host/x")
+    assert str(caught.value) == f"cannot read https://host/x: {cause}"
+    assert caught.value.hint == hint
+    # Only a name server's "try again" is worth another attempt.
+    assert client.requests == (3 if "Errno -3" in str(error) else 1)
+
+
+def test_failing_host_of_a_redirect_is_named(make_client: MakeClient) -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "files":
+            raise httpx.ConnectError("[Errno 111] Connection refused")
+        return httpx.Response(302, headers={"Location": "https://files/x"})
+
+    client = make_client(transport=httpx.MockTransport(respond))
+    with pytest.raises(Unreachable) as caught:
+        client.get("https://host/x")
+    assert str(caught.value) == (
+        "cannot read https://host/x: no connection: connection refused (redirected to files)"
+    )
+
+
 # Credentials.
 
 

@@ -73,7 +73,7 @@ def test_every_tool_can_set_the_default_and_the_stronger_wins(machine: Machine) 
     }
     flags = Flags(indexes=("default=https://1/s",))
     assert default_of(machine.load(flags, **environ)) == ("https://1/s", "--index")
-    expected = [
+    expected: list[tuple[str | Path, str, str]] = [
         ("ABILOCK_DEFAULT_INDEX", "https://2/s", "ABILOCK_DEFAULT_INDEX"),
         (project, "https://3/s", f"{project} [tool.abilock] default-index"),
         ("UV_DEFAULT_INDEX", "https://4/s", "UV_DEFAULT_INDEX"),
@@ -85,14 +85,14 @@ def test_every_tool_can_set_the_default_and_the_stronger_wins(machine: Machine) 
         (pip, "https://8/s", f"{pip} [global] index-url"),
     ]
     for setting, url, origin in expected:
-        assert default_of(machine.load(**environ)) == (url, origin)
+        assert default_of(machine.load(None, **environ)) == (url, origin)
         if isinstance(setting, str):
             del environ[setting]
         elif setting == project and "abilock" in project.read_text():
             project.write_text(project.read_text().replace("[tool.abilock]", "[tool.other]"))
         else:
             setting.unlink()
-    assert default_of(machine.load(**environ)) == (None, "pypi-simple")
+    assert default_of(machine.load(None, **environ)) == (None, "pypi-simple")
 
 
 def test_stronger_default_hides_weaker_indexes_but_not_files(machine: Machine) -> None:
