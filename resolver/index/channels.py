@@ -40,13 +40,11 @@ class Place:
 class Plan:
     """Where to look for one project: ``united`` all, ``first`` until one has it.
 
-    ``owners`` are the built-in channels the project belongs to, ``refused`` the places of the
-    user that are not asked for it because of that.
+    ``refused`` are places of the user that are not asked, as a built-in channel has the project.
     """
 
     united: tuple[Place, ...]
     first: tuple[Place, ...]
-    owners: tuple[str, ...]
     refused: tuple[Place, ...]
 
 
@@ -96,14 +94,13 @@ class Planner:
         """Where to look for ``project``."""
         owners = tuple(item.name for item in self._channels if project in item.projects)
         if not owners:
-            return Plan(united=self._wheelhouse, first=self._users, owners=(), refused=())
+            return Plan(united=self._wheelhouse, first=self._users, refused=())
         united = [place for name in owners for place in self._places.get(name, ())]
         trusted = [place for place in self._users if _is_trusted(place.source)]
         refused = [place for place in self._users if not _is_trusted(place.source)]
         return Plan(
             united=(*united, *self._wheelhouse),
             first=tuple(trusted),
-            owners=owners,
             refused=tuple(refused),
         )
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.address import origin_of, redact
@@ -19,6 +20,7 @@ from resolver.index.page import Link
 
 API = "https://api.github.com"
 _RELEASES = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/?")
+_ASSET = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/download/([^/]+)/[^/]+")
 _NEXT = re.compile(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\"?")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 # Of 100 releases each: a bound, in case the links to the next page never end.
@@ -45,6 +47,25 @@ def fetch_releases(client: HttpClient, repository: str) -> Iterator[Link]:
         url = following[1] if following and origin_of(following[1]) == origin_of(url) else None
     for page in reversed(pages):
         yield from page
+
+
+def fetch_digests(client: HttpClient, url: str) -> dict[str, str]:
+    """The sha256 of each asset, by its address, of the release that the asset at ``url`` is of.
+
+    Empty where ``url`` is no address of a release asset. Raises IndexFailure and DamagedData.
+    """
+    if (match := _ASSET.fullmatch(url)) is None:
+        return {}
+    api = f"{API}/repos/{match[1]}/releases/tags/{match[2]}"
+    answer = client.get(api, headers={"Accept": "application/vnd.github+json"})
+    # One release has the form of a list of one.
+    links = parse_releases(b"[" + answer.body + b"]", url=api)
+    return {unquote(link.url): link.sha256 for link in links if link.sha256 is not None}
+
+
+def release_of(url: str) -> str | None:
+    """What the assets of one release share of their address; None where it is none of an asset."""
+    return url.rpartition("/")[0] if _ASSET.fullmatch(url) else None
 
 
 def parse_releases(body: bytes, *, url: str) -> list[Link]:

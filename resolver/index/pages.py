@@ -6,15 +6,17 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 from packaging.utils import NormalizedName
 
-from resolver.errors import NotFound
+from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.index.address import path_of
 from resolver.index.cache import Cache
 from resolver.index.channels import Place
-from resolver.index.github import fetch_releases, repository_of
+from resolver.index.github import fetch_digests, fetch_releases, release_of, repository_of
 from resolver.index.http import Answer, HttpClient
 from resolver.index.local import LocalFiles
 from resolver.index.page import ACCEPT, Link, Page, page_of_links, parse_page
@@ -38,6 +40,7 @@ class PageReader:
         self._local = LocalFiles()
         self._lock = threading.Lock()
         self._flat: Once[Answer | None] = Once()
+        self._digests: Once[dict[str, str]] = Once()
         self._releases: Once[tuple[Link, ...]] = Once()
         self.notices: set[str] = set()
 
@@ -107,9 +110,26 @@ class PageReader:
         if cached is not None and entry is not None and answer.status == 304:
             self._store(key, entry.content, answer.headers, etag=entry.etag)
             return cached
-        page = _parse(answer, project, place.channel)
+        page = self._settled(_parse(answer, project, place.channel))
         self._store(key, dump_page(page), answer.headers, etag=answer.headers.get("etag"))
         return page
+
+    def _settled(self, page: Page) -> Page:
+        """Where a page gives one file several hashes, ask the release API what lies there now."""
+        artifacts = list(page.listing.artifacts)
+        for index, artifact in enumerate(artifacts):
+            url = artifact.url or ""
+            release = release_of(url) if artifact.alternates else None
+            if release is None:
+                continue
+            try:
+                digests = self._digests.get(release, partial(fetch_digests, self._http, url))
+            except (IndexFailure, DamagedData):
+                # The last one listed stays, with its alternates: callers warn of it.
+                continue
+            if (digest := digests.get(unquote(url))) is not None:
+                artifacts[index] = replace(artifact, sha256=digest, alternates=())
+        return replace(page, listing=replace(page.listing, artifacts=tuple(artifacts)))
 
     def _read_flat(self, place: Place, project: NormalizedName) -> Page | None:
         """One page that lists many projects: fetched once, read for each."""

@@ -697,6 +697,44 @@ def test_releases_as_a_channel(bench: Bench) -> None:
     assert offline.listings(project("pkg")) == (listing,)
 
 
+def test_release_api_settles_which_hash_is_current(bench: Bench) -> None:
+    base = "https://github.com/own/repo/releases/download"
+    rows = [
+        ("v1", "pkg-1%2Bcu130-py3-none-any.whl", "a"),
+        ("v1", "pkg-1%2Bcu130-py3-none-any.whl", "b"),
+    ]
+    rows += [("v2", "pkg-2-py3-none-any.whl", "c"), ("v2", "pkg-2-py3-none-any.whl", "d")]
+    rows += [("v3", "pkg-3-py3-none-any.whl", "e")]
+    page = "".join(
+        f'<a href="{base}/{tag}/{name}#sha256={digit * 64}">x</a>' for tag, name, digit in rows
+    )
+    asked: list[str] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        if request.url.host == "index":
+            body = page.encode()
+        elif request.url.path == "/repos/own/repo/releases/tags/v1":
+            url = f"{base}/v1/pkg-1+cu130-py3-none-any.whl"
+            asset = {"name": "x", "browser_download_url": url, "digest": f"sha256:{'a' * 64}"}
+            body = json.dumps({"tag_name": "v1", "assets": [asset]}).encode()
+        else:
+            return httpx.Response(403)
+        return httpx.Response(200, content=iter([body]))
+
+    settings = Settings(
+        default=IndexSource(name="default", url="https://index/s", role="default", origin="test")
+    )
+    client = bench.make_client(transport=httpx.MockTransport(respond))
+    (listing,) = bench.index(settings, http=client).listings(project("pkg"))
+    assert [
+        ((item.sha256 or "-")[0], [other[0] for other in item.alternates])
+        for item in listing.artifacts
+    ] == [("a", []), ("d", ["c"]), ("e", [])]
+    api = "https://api.github.com/repos/own/repo/releases/tags"
+    assert asked == ["https://index/s/pkg/", f"{api}/v1", f"{api}/v2"]
+
+
 # Many at once.
 
 
