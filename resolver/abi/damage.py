@@ -76,3 +76,12 @@ class DamagedFatbin(DamagedWheel):
     """A fat binary whose header and entries contradict each other."""
 
     reference = "damaged-fatbin"
+
+
+class TooLarge(DamagedWheel):
+    """Tables of symbols beyond the bound that keeps memory finite; they need not be damaged.
+
+    No extension of torch comes near it. tensorflow's libraries, with 100 MB of names, exceed it.
+    """
+
+    reference = "wheel-too-large"

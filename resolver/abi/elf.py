@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from resolver.abi.damage import DamagedElf
+from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf_tables import (
     MAX_STRINGS,
     MAX_SYMBOLS,
@@ -156,10 +156,11 @@ def parse_header(view: View) -> Header:
     )
 
 
-def read_elf(view: View) -> ElfFacts:
+def read_elf(view: View, *, limit: int | None = None) -> ElfFacts:
     """Facts of one shared object, by way of its dynamic section.
 
-    Cost: about 1 s for a million symbols. Raises DamagedElf where the file contradicts itself, and
+    ``limit`` bounds the memory its names may take, in bytes. Cost: about 0.1 s for 100,000 symbols.
+    Raises DamagedElf where the file contradicts itself, and
     Short where the view does not reach far enough.
     """
     header = parse_header(view)
@@ -181,11 +182,11 @@ def read_elf(view: View) -> ElfFacts:
     if symbols_at is not None:
         count = _count_symbols(view, header, tags, symbols_at, strings_at)
         if count > MAX_SYMBOLS:
-            raise DamagedElf(f"has a table of {count} dynamic symbols")
+            raise TooLarge(f"has a table of {count} dynamic symbols")
         extent = (symbols_at, symbols_at + count * SYMBOL_SIZE)
         if extent[0] < strings_at + len(text) and strings_at < extent[1]:
             raise DamagedElf("has a symbol table and a string table that overlap")
-        symbols = parse_symbols(view.take(symbols_at, count * SYMBOL_SIZE), text)
+        symbols = parse_symbols(view.take(symbols_at, count * SYMBOL_SIZE), text, limit)
     versions: Iterable[tuple[str, str]] = ()
     if _DT_VERNEED in tags and (at := header.offset_of(tags[_DT_VERNEED])) is not None:
         versions = parse_verneed(view, at, text, tags.get(_DT_VERNEEDNUM, MAX_VERSIONS)).pairs
@@ -195,9 +196,9 @@ def read_elf(view: View) -> ElfFacts:
         needed=tuple(texts(_DT_NEEDED)),
         runpath=_split_paths(texts(_DT_RUNPATH)),
         rpath=_split_paths(texts(_DT_RPATH)),
-        undefined=frozenset(symbols.undefined),
-        weak=frozenset(symbols.weak) - symbols.undefined,
-        defined=frozenset(symbols.defined),
+        undefined=symbols.undefined,
+        weak=symbols.weak,
+        defined=symbols.defined,
         versions=tuple(sorted(set(versions))),
     )
 
@@ -246,7 +247,7 @@ def _table(
     if offset is None:
         raise DamagedElf(f"has a {what} outside every segment")
     if size > MAX_STRINGS:
-        raise DamagedElf(f"has a {what} of {size} bytes")
+        raise TooLarge(f"has a {what} of {size} bytes")
     return offset, view.take(offset, size)
 
 

@@ -65,26 +65,29 @@ class Front(NamedTuple):
     text: bytes
 
 
-def read_front(data: bytes | bytearray, size: int, *, filename: str = "") -> Front | Need:
+def read_front(
+    data: bytes | bytearray, size: int, *, filename: str = "", limit: int | None = None
+) -> Front | Need:
     """Facts of a shared object of ``size`` bytes from its leading bytes, or how many it takes.
 
-    ``filename`` tells its own SONAME from the libraries it needs. An answer of ``Need(size)`` means
+    ``filename`` tells its own SONAME from the libraries it needs; ``limit`` bounds the memory its
+    names may take, in bytes. An answer of ``Need(size)`` means
     that the leading bytes will not do. Raises DamagedElf where the file contradicts itself.
     """
     view = Prefix(data, size)
     try:
         if len(data) >= size:
-            return Front(read_elf(view), b"")
+            return Front(read_elf(view, limit=limit), b"")
         header = parse_header(view)
         segment = header.dynamic()
         if segment is not None and segment.offset + segment.filesize <= len(data):
             # The whole file would be read anyway, or the tables lie at the front as well.
             try:
-                return Front(read_elf(view), b"")
+                return Front(read_elf(view, limit=limit), b"")
             except Short as short:
                 if short.upto == size:
                     return Need(size)
-        return _read_tables(view, header, filename)
+        return _read_tables(view, header, filename, limit)
     except Short as short:
         return Need(min(short.upto, size))
     except _Implausible:
@@ -95,7 +98,7 @@ class _Implausible(Exception):
     """These bytes are not laid out as expected."""
 
 
-def _read_tables(view: Prefix, header: Header, filename: str) -> Front:
+def _read_tables(view: Prefix, header: Header, filename: str, limit: int | None) -> Front:
     if header.headers_end > _NEAR:  # patchelf moved the program headers
         raise _Implausible
     table, symbols_at = _find_gnu_hash(view, header)
@@ -108,14 +111,14 @@ def _read_tables(view: Prefix, header: Header, filename: str) -> Front:
     text, versions = _find_versions(view, strings_at, max(names), table.symbols)
     _check_names(table, names, text)
     try:
-        symbols = parse_symbols(raw, text)
-    except DamagedElf as error:
+        symbols = parse_symbols(raw, text, limit)
+    except DamagedElf as error:  # a name outside the table; TooLarge passes
         raise _Implausible from error
     facts = ElfFacts(
         machine=header.machine,
-        undefined=frozenset(symbols.undefined),
-        weak=frozenset(symbols.weak) - symbols.undefined,
-        defined=frozenset(symbols.defined),
+        undefined=symbols.undefined,
+        weak=symbols.weak,
+        defined=symbols.defined,
         versions=tuple(sorted(set(versions.pairs))),
         dynamic="strings",
     )

@@ -10,13 +10,15 @@ import struct
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from resolver.abi.damage import DamagedElf
+from resolver.abi.damage import DamagedElf, TooLarge
 
-# Bounds, so that memory stays bounded when a file lies. The largest real tables are torch's:
-# 92,000 symbols, 15 MB of names.
+# Bounds, so that memory stays bounded when a file lies. torch's largest table has 92,000 symbols
+# and 15 MB of names.
 MAX_SYMBOLS = 400_000
-MAX_STRINGS = 40 << 20
+MAX_STRINGS = 52 << 20
 MAX_VERSIONS = 4096
+# Beside its bytes, a name costs an object and its place in a set.
+NAME_COST = 100
 
 _STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE = 1, 2, 10
 _STV_INTERNAL, _STV_HIDDEN = 1, 2
@@ -128,36 +130,43 @@ def string_at(text: bytes, offset: int) -> str:
     return text[offset:end].decode("utf-8", "backslashreplace")
 
 
-class Symbols:
+class Symbols(NamedTuple):
     """Dynamic symbols by what they do."""
 
-    def __init__(self) -> None:
-        self.undefined: set[str] = set()
-        self.weak: set[str] = set()
-        self.defined: set[str] = set()
+    undefined: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+    defined: frozenset[str] = frozenset()
 
 
-def parse_symbols(table: bytes, text: bytes) -> Symbols:
-    """Sort dynamic symbols by binding and definition. Raises DamagedElf."""
-    symbols = Symbols()
+def parse_symbols(table: bytes, text: bytes, limit: int | None = None) -> Symbols:
+    """Sort dynamic symbols by binding and definition.
+
+    ``limit`` bounds the memory that the names may take, in bytes. Raises DamagedElf, TooLarge.
+    """
+    undefined: list[str] = []
+    weak: list[str] = []
+    defined: list[str] = []
     # Names may share their ends in the string table, hardly more than that.
-    budget = 2 * len(text) + (1 << 16)
+    budget = len(text) + len(text) // 4 + (1 << 16) + NAME_COST * (len(table) // SYMBOL_SIZE)
+    if limit is not None:
+        budget = min(budget, limit)
     for name_at, info, other, section, _value, _size in SYMBOL.iter_unpack(table):
         binding = info >> 4
         if not name_at or binding not in (_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE):
             continue
         name = string_at(text, name_at)
-        budget -= len(name)
+        budget -= len(name) + NAME_COST
         if budget < 0:
-            raise DamagedElf("has symbol names beyond any plausible length")
+            raise TooLarge("has more symbol names than are read here")
         if section:
             if other & 3 not in (_STV_INTERNAL, _STV_HIDDEN):
-                symbols.defined.add(name)
+                defined.append(name)
         elif binding == _STB_WEAK:
-            symbols.weak.add(name)
+            weak.append(name)
         else:
-            symbols.undefined.add(name)
-    return symbols
+            undefined.append(name)
+    strong = frozenset(undefined)
+    return Symbols(strong, frozenset(weak) - strong, frozenset(defined))
 
 
 class Verneed(NamedTuple):

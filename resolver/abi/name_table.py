@@ -95,7 +95,15 @@ class NameTable:
         block = bisect_right(self._firsts, wanted) - 1
         if block < 0:
             return -1
-        return next((at for at, found in self._block(block) if found == wanted), -1)
+        # The loop of _block, spelled out: a verdict spends half of its time here.
+        start, end = self._spans[block]
+        shared = self._shared
+        found = b""
+        for index, rest in enumerate(self._text[start:end].split(b"\n"), block * _BLOCK):
+            found = found[: shared[index]] + rest
+            if found == wanted:
+                return index
+        return -1
 
     def names(self) -> Iterator[tuple[int, str]]:
         """Every name with its number. Cost: about 0.1 s for 170,000."""

@@ -21,6 +21,7 @@ from resolver.abi.elf import (
     read_elf,
 )
 from resolver.abi.elf_front import Front, Need, read_front
+from resolver.abi.elf_tables import NAME_COST
 from resolver.abi.fatbin import FatbinScanner
 from resolver.abi.source import ByteSource
 from resolver.model.cuda import DeviceCode
@@ -31,10 +32,12 @@ _MAX_NATIVE = 4096
 # Compressed bytes of the first read of a member: enough for the tables of most extensions.
 _FIRST = 24 << 10
 _LEAST, _MOST = 8 << 10, 1 << 20
-_BULK = 4 << 20
+_BULK = 2 << 20
 # Leading bytes are held in memory up to here; a member that needs more goes through a file.
-_MAX_FRONT = 24 << 20
-_IN_MEMORY = 4 << 20
+_MAX_FRONT = 16 << 20
+_IN_MEMORY = 2 << 20
+# What all names of a wheel may take; torch's own take 45 MB.
+_MAX_NAMES = 80 << 20
 # Real files are satisfied with five requests for more; then the steps double.
 _PATIENCE = 8
 # Members whose tables take more memory than that are read one at a time.
@@ -110,9 +113,12 @@ def probe_wheel(
     """
     before = source.bytes_read
     entries = native_entries(source)
+    names = NameBudget(_MAX_NAMES)
     if entries:
         with ThreadPoolExecutor(min(workers, len(entries))) as pool:
-            members = tuple(pool.map(lambda entry: probe_member(source, entry, full), entries))
+            members = tuple(
+                pool.map(lambda entry: probe_member(source, entry, full, names), entries)
+            )
     else:
         members = ()
     return WheelFacts(
@@ -125,47 +131,78 @@ def probe_wheel(
     )
 
 
-def probe_member(source: ByteSource, entry: Entry, full: bool) -> Member:
+class NameBudget:
+    """The memory that the names of a wheel's members share, in bytes.
+
+    Parsing holds its lock: the interpreter runs one parser at a time anyway, and so the memory of
+    one counts, not that of all threads.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.lock = threading.Lock()
+        self.left = limit
+
+    def charge(self, facts: ElfFacts) -> None:
+        """Count what these facts keep."""
+        for names in (facts.undefined, facts.weak, facts.defined):
+            self.left -= sum(map(len, names)) + NAME_COST * len(names)
+
+
+def probe_member(
+    source: ByteSource, entry: Entry, full: bool, names: NameBudget | None = None
+) -> Member:
     """Read one native member. Raises DamagedWheel, which names it."""
     member = Member(path=entry.path, crc32=entry.crc32, size=entry.size)
+    names = names or NameBudget(_MAX_NAMES)
     try:
-        return _probe(source, entry, member, full)
+        return _probe(source, entry, member, full, names)
     except DamagedWheel as error:
         if error.member is None:
             error.member = entry.path
         raise
 
 
-def _probe(source: ByteSource, entry: Entry, member: Member, full: bool) -> Member:
+def _probe(
+    source: ByteSource, entry: Entry, member: Member, full: bool, names: NameBudget
+) -> Member:
     stream = MemberStream(source, entry, fetch=_BULK if full else _FIRST)
     data = bytearray(stream.read())
     if not is_readable_elf(bytes(data[:20])):
         return replace(member, device_code=() if full else None)
-    answer = _read_front(stream, data, entry, full, _IN_MEMORY)
+    answer = _read_front(stream, data, entry, full, _IN_MEMORY, names)
     if isinstance(answer, Front):
         return _finish(stream, data, entry, member, answer, full)
     with _LARGE:
-        answer = _read_front(stream, data, entry, full, _MAX_FRONT)
+        answer = _read_front(stream, data, entry, full, _MAX_FRONT, names)
         if isinstance(answer, Front):
             return _finish(stream, data, entry, member, answer, full)
-        return _probe_whole(stream, data, entry, member, full)
+        return _probe_whole(stream, data, entry, member, full, names)
 
 
 def _read_front(
-    stream: MemberStream, data: bytearray, entry: Entry, full: bool, limit: int
+    stream: MemberStream,
+    data: bytearray,
+    entry: Entry,
+    full: bool,
+    limit: int,
+    names: NameBudget,
 ) -> Front | Need:
     """Inflate as much as the reader asks for, up to ``limit`` bytes."""
     filename = entry.path.rsplit("/", 1)[-1]
     attempt = 0
-    while isinstance(answer := read_front(data, entry.size, filename=filename), Need):
+    while True:
+        with names.lock:
+            answer = read_front(data, entry.size, filename=filename, limit=names.left)
+            if isinstance(answer, Front):
+                names.charge(answer.facts)
+                return answer
         upto = answer.upto
         if attempt >= _PATIENCE:
             upto = max(upto, min(2 * len(data), entry.size))
         if upto > limit or (upto >= entry.size > _IN_MEMORY):
-            break
+            return answer
         _extend(stream, data, upto, full)
         attempt += 1
-    return answer
 
 
 def _finish(
@@ -227,7 +264,12 @@ def _with_dynamic(facts: ElfFacts, dynamic: bytes, text: bytes) -> ElfFacts:
 
 
 def _probe_whole(
-    stream: MemberStream, data: bytearray, entry: Entry, member: Member, full: bool
+    stream: MemberStream,
+    data: bytearray,
+    entry: Entry,
+    member: Member,
+    full: bool,
+    names: NameBudget,
 ) -> Member:
     """Read the member to its end through a temporary file: its tables lie anywhere in it."""
     scanner = FatbinScanner(entry.size) if full else None
@@ -241,7 +283,9 @@ def _probe_whole(
                 scanner.feed(piece)
             piece = stream.read()
         spool.flush()
-        facts = read_elf(_Spool(spool, entry.size))
+        with names.lock:
+            facts = read_elf(_Spool(spool, entry.size), limit=names.left)
+            names.charge(facts)
     return replace(
         member, facts=facts, device_code=scanner.finish() if scanner is not None else None
     )
