@@ -28,7 +28,9 @@ def export(
     from resolver.export.pylock import load_lock, write_atomically
     from resolver.export.requirements import render_uv
 
-    text = render_uv(load_lock(lock), source=lock.name)
+    match to:
+        case Form.UV:
+            text = render_uv(load_lock(lock), source=lock.name)
     if str(output) == "-":
         console.data(text)
         return

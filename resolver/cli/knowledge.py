@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from resolver.cli import console, wiring
+from resolver.cli.learn import learn
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
 from resolver.explain.contract import FactModel
@@ -21,6 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command()(learn)
 
 
 class Kind(StrEnum):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
@@ -24,6 +26,9 @@ from resolver.model.outcome import Pair
 from resolver.model.target import Target
 from resolver.solve.catalog import CatalogBuilder
 from resolver.solve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from resolver.index.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +93,7 @@ def open_workspace(
     http = HttpClient(
         version=__version__,
         credentials=settings.credentials,
+        netrc_file=settings.netrc_file,
         ca_file=settings.ca_file,
         offline=offline,
     )
@@ -119,17 +125,29 @@ def _cache_dir(configured: Path | None) -> Path:
     return configured or user_cache_path("abilock")
 
 
-def load_user_settings(options: IndexOptions):  # type: ignore[no-untyped-def]
-    """The user's index settings."""
-    from resolver.index.settings import Settings
+def load_user_settings(options: IndexOptions) -> Settings:
+    """The user's index settings: flags, ABILOCK_*, pyproject.toml, uv's, pip's."""
+    from resolver.index.layer import Host
+    from resolver.index.settings import Flags, load_settings
 
-    return Settings(offline=options.offline, no_cache=options.no_cache, cache_dir=options.cache_dir)
+    host = Host(
+        environ=os.environ,
+        cwd=working_directory(),
+        home=Path.home(),
+        prefix=Path(sys.prefix),
+    )
+    flags = Flags(
+        indexes=options.index,
+        wheelhouse=options.wheelhouse,
+        offline=options.offline,
+        cache_dir=options.cache_dir,
+        no_cache=options.no_cache,
+    )
+    return load_settings(host, flags)
 
 
 def parse_day(text: str) -> datetime:
     """``--exclude-newer``: a day means its end in UTC, as in uv; or a full RFC 3339 time."""
-    from datetime import UTC, date, time, timedelta
-
     try:
         day = date.fromisoformat(text)
     except ValueError:

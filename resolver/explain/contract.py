@@ -81,6 +81,7 @@ class ConflictTree(_Model):
     """The requests that exclude each other, and the reasons between them."""
 
     requests: list[str]
+    trail: list[str]
     reasons: list[ReasonModel]
 
 

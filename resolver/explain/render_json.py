@@ -87,6 +87,7 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
         conflict = contract.ConflictModel(
             tree=contract.ConflictTree(
                 requests=list(outcome.conflict.requests),
+                trail=list(outcome.conflict.trail),
                 reasons=[reason_model(reason) for reason in outcome.conflict.reasons],
             ),
             text=conflict_text(outcome.conflict),

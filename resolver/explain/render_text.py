@@ -51,8 +51,15 @@ def conflict_text(conflict: Conflict) -> str:
     pins = [r for r in conflict.reasons if r.code is Code.VERSION_CONFLICT and r.object]
     others = [r for r in conflict.reasons if r not in pins]
     blocks = [_pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)]
-    blocks += [reason_text(reason) for reason in others]
+    if others:
+        blocks += ["\n".join(_steps(conflict.trail))] if conflict.trail else []
+        blocks += [reason_text(reason) for reason in others]
     return "\n\n".join(blocks)
+
+
+def _steps(trail: Sequence[str]) -> Iterator[str]:
+    for i, step in enumerate(trail):
+        yield f"  {'because' if i == 0 else 'and':<9} {step}"
 
 
 def _pins_text(pair: tuple[str, str | None], pins: Sequence[Reason]) -> str:

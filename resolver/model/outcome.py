@@ -44,10 +44,12 @@ class Conflict:
     """Why there is no solution: the requests that exclude each other, and the facts between them.
 
     ``requests`` is a minimal subset of what was asked: without any one of them it would solve.
+    ``trail`` says step by step how the requests led to the reasons: who requires what.
     """
 
     requests: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    trail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,11 @@ class Target:
         return ranks
 
     @cached_property
+    def tags(self) -> frozenset[Tag]:
+        """The same tags without their order: two sets are compared by the smaller one."""
+        return frozenset(self.tag_rank)
+
+    @cached_property
     def environment(self) -> dict[str, str]:
         """The marker environment of the target; nothing of the host enters it."""
         return {

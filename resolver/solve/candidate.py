@@ -123,10 +123,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class HostFact:
-    """The one version of a host fact: ``<cuda> 13.0``."""
+    """The one version that a host fact has."""
 
     fact: str
-    value: str
 
     @property
     def identifier(self) -> str:
@@ -134,7 +133,7 @@ class HostFact:
         return self.fact
 
     def __str__(self) -> str:
-        return f"{self.fact} {self.value}"
+        return self.fact
 
 
 AnyCandidate = Candidate | HostFact

@@ -6,10 +6,12 @@ metadata or bytes decide is the provider's.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
@@ -32,20 +34,30 @@ class Rejection:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Catalog:
     """What one project has for the target.
 
-    ``usable`` is in order of preference; ``rejected`` in order of version, newest first.
-    ``snapshots`` are the dates of partial listings among the sources.
+    ``usable`` is in order of preference. ``snapshots`` are the dates of partial listings among
+    the sources. ``unusable`` holds the files of each version that has no usable one; the reasons
+    are found when somebody asks for ``rejected``, since most solves never do.
     """
 
     project: NormalizedName
     usable: tuple[Artifact, ...]
-    rejected: tuple[Rejection, ...]
+    unusable: tuple[tuple[Version, tuple[Artifact, ...]], ...]
     channels: tuple[str, ...]
+    explain: Callable[[Artifact], Reason | None]
     snapshots: tuple[str, ...] = ()
-    yanked: frozenset[Version] = frozenset()
+
+    @cached_property
+    def rejected(self) -> tuple[Rejection, ...]:
+        """Every version that cannot be used, newest first, with the reason of its best file."""
+        return tuple(
+            Rejection(self.project, version, reason)
+            for version, artifacts in self.unusable
+            for reason in _most_telling(list(filter(None, map(self.explain, artifacts))))
+        )
 
 
 @dataclass(slots=True)
@@ -58,51 +70,48 @@ class CatalogBuilder:
     _requires_python: dict[str, bool] = field(default_factory=dict)
 
     def build(self, project: NormalizedName, listings: Iterable[Listing]) -> Catalog:
-        """Choose one file for each version of each channel; say why the others are left."""
+        """Choose one file for each version of each channel; keep the others for explanations."""
         by_version: dict[Version, list[tuple[int, Artifact]]] = defaultdict(list)
-        channels: list[str] = []
+        channels: dict[str, None] = {}
         snapshots: set[str] = set()
         for rank, listing in enumerate(listings):
-            if listing.channel not in channels:
-                channels.append(listing.channel)
+            channels[listing.channel] = None
             if listing.snapshot_date:
                 snapshots.add(listing.snapshot_date)
             for artifact in listing.artifacts:
                 by_version[artifact.version].append((rank, artifact))
-        usable: list[tuple[tuple[object, ...], Artifact]] = []
-        rejected: list[Rejection] = []
+        usable: list[tuple[Version, tuple[object, ...], Artifact]] = []
+        unusable: list[tuple[Version, tuple[Artifact, ...]]] = []
         for version in sorted(by_version, reverse=True):
-            best: dict[tuple[int, object], tuple[tuple[object, ...], Artifact]] = {}
-            reasons: list[Reason] = []
-            for rank, artifact in by_version[version]:
-                reason = self._reject(artifact)
-                if reason is not None:
-                    reasons.append(reason)
+            files = by_version[version]
+            best: dict[tuple[int, str | None], tuple[tuple[object, ...], Artifact]] = {}
+            for rank, artifact in files:
+                if not self._fits(artifact):
                     continue
                 key = self._preference(rank, artifact)
                 slot = (rank, self.rules.cuda_of(artifact))
                 if slot not in best or key < best[slot][0]:
                     best[slot] = (key, artifact)
-            usable += best.values()
+            public = _public(version)
+            usable += ((public, key, artifact) for key, artifact in best.values())
             if not best:
-                rejected += (
-                    Rejection(project, version, reason) for reason in _most_telling(reasons)
-                )
-        usable.sort(key=lambda pair: pair[0])
-        public_order: dict[Version, list[Artifact]] = defaultdict(list)
-        for _, artifact in usable:
-            public_order[_public(artifact.version)].append(artifact)
-        ordered = [
-            a for version in sorted(public_order, reverse=True) for a in public_order[version]
-        ]
+                unusable.append((version, tuple(artifact for _, artifact in files)))
+        usable.sort(key=lambda item: item[1])
+        usable.sort(key=lambda item: item[0], reverse=True)  # stable: keeps the order within
         return Catalog(
             project=project,
-            usable=tuple(ordered),
-            rejected=tuple(rejected),
+            usable=tuple(artifact for _, _, artifact in usable),
+            unusable=tuple(unusable),
             channels=tuple(channels),
+            explain=self._reject,
             snapshots=tuple(sorted(snapshots)),
-            yanked=frozenset(a.version for a in ordered if a.yanked),
         )
+
+    def _fits(self, artifact: Artifact) -> bool:
+        """Whether ``_reject`` has nothing against a file; quick, for pages of thousands."""
+        if artifact.kind == "sdist" or artifact.tags.isdisjoint(self.target.tags):
+            return False
+        return self._reject(artifact) is None
 
     def _preference(self, rank: int, artifact: Artifact) -> tuple[object, ...]:
         """Order within one public version: CUDA fit, what can be had now, channel, tags, name.
@@ -119,7 +128,7 @@ class CatalogBuilder:
             artifact.origin == "snapshot",
             artifact.channel != DEFAULT_CHANNEL,
             rank,
-            _Descending(artifact.version),
+            _Descending(artifact.version.local or ""),
             tag,
             (-build[0], _Descending(build[1])),
             artifact.filename,
@@ -137,9 +146,7 @@ class CatalogBuilder:
                 remedy=f"build a wheel of {artifact.name} {artifact.version} and put it into a "
                 "directory given with --wheelhouse",
             )
-        if self.exclude_newer is not None and (
-            artifact.upload_time is None or artifact.upload_time >= self.exclude_newer
-        ):
+        if self.exclude_newer is not None and self._is_too_new(artifact, self.exclude_newer):
             when = (
                 artifact.upload_time.date().isoformat()
                 if artifact.upload_time
@@ -153,7 +160,7 @@ class CatalogBuilder:
                 evidence=f"upload time listed by channel {artifact.channel}",
                 remedy="move --exclude-newer forward",
             )
-        if not any(tag in self.target.tag_rank for tag in artifact.tags):
+        if artifact.tags.isdisjoint(self.target.tags):
             return self._tag_reason(artifact, subject)
         if artifact.requires_python and not self._python_fits(artifact.requires_python):
             return Reason(
@@ -176,6 +183,16 @@ class CatalogBuilder:
             )
         return None
 
+    @staticmethod
+    def _is_too_new(artifact: Artifact, limit: datetime) -> bool:
+        """An undated file of the default index or the user's counts as too new, as in uv.
+
+        Pages of the built-in channels carry no dates: their files are kept.
+        """
+        if artifact.upload_time is None:
+            return artifact.channel == DEFAULT_CHANNEL and artifact.origin == "index"
+        return artifact.upload_time >= limit
+
     def _python_fits(self, specifier: str) -> bool:
         known = self._requires_python.get(specifier)
         if known is None:
@@ -188,7 +205,6 @@ class CatalogBuilder:
 
     def _tag_reason(self, artifact: Artifact, subject: str) -> Reason:
         target = self.target
-        shown = ".".join(sorted(map(str, artifact.tags))[:3])
         code, needs = _classify_tags(artifact.tags, target)
         found = {
             Code.PYTHON_UNSUPPORTED: f"Python {target.python_short}",
@@ -204,22 +220,39 @@ class CatalogBuilder:
             object=found,
             needs=needs,
             found=found,
-            evidence=f"tags of {artifact.filename} ({shown})",
+            evidence=f"tags of {artifact.filename}",
             remedy=remedy,
         )
 
 
 def _classify_tags(tags: Iterable[Tag], target: Target) -> tuple[Code, str]:
     """Say what keeps a wheel's tags from the target: platform, glibc or Python, in this order."""
-    platforms = set(target.platforms())
+    platforms = frozenset(target.platforms())
     on_platform = [tag for tag in tags if tag.platform in platforms or tag.platform == "any"]
     if on_platform:
-        pythons = sorted({f"{tag.interpreter}-{tag.abi}" for tag in on_platform})
-        return Code.PYTHON_UNSUPPORTED, f"Python {', '.join(pythons)}"
+        return Code.PYTHON_UNSUPPORTED, f"Python {_listed(set(map(_python_of, on_platform)))}"
     newer = sorted(_glibc_minors(tags, target.machine))
     if newer:
         return Code.GLIBC_TOO_OLD, f"glibc 2.{newer[0]}"
     return Code.PLATFORM_UNSUPPORTED, ", ".join(sorted({tag.platform for tag in tags}))
+
+
+def _python_of(tag: Tag) -> str:
+    """``cp312-abi3`` as ``3.12 or newer``, ``cp313-cp313t`` as ``3.13t``."""
+    digits = tag.interpreter[2:]
+    version = f"{digits[:1]}.{digits[1:]}" if len(digits) > 1 else digits
+    if not tag.interpreter.startswith("cp"):
+        return tag.interpreter
+    if tag.abi == "abi3":
+        return f"{version} or newer"
+    return version + ("t" if tag.abi.endswith("t") else "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    def order(name: str) -> tuple[list[int], str]:
+        return ([int(number) for number in re.findall(r"\d+", name)], name)
+
+    return ", ".join(sorted(names, key=order))
 
 
 def _glibc_minors(tags: Iterable[Tag], machine: str) -> Iterator[int]:
@@ -240,13 +273,20 @@ _TELLING = (
 
 
 def _most_telling(reasons: list[Reason]) -> list[Reason]:
-    """Of a version's rejected files, one reason: of the file that came nearest to fit."""
+    """Of a version's rejected files, one reason: of those that came nearest to fit, together."""
     for code in _TELLING:
         of_code = sorted(
             (r for r in reasons if r.code is code), key=lambda r: (r.needs, r.evidence)
         )
-        if of_code:
-            return of_code[:1]
+        if not of_code:
+            continue
+        head = of_code[0]
+        if code is Code.PYTHON_UNSUPPORTED and len({r.needs for r in of_code}) > 1:
+            needs = {part for r in of_code for part in r.needs.removeprefix("Python ").split(", ")}
+            files = len({r.evidence for r in of_code})
+            evidence = f"{head.evidence}, and those of {files - 1} more files"
+            head = replace(head, needs=f"Python {_listed(needs)}", evidence=evidence)
+        return [head]
     return []
 
 

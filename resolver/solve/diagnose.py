@@ -19,8 +19,9 @@ from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog
+from resolver.solve.propagate import Cause
 from resolver.solve.provider import Problem
-from resolver.solve.run import Cause, Failure, Solution, solve
+from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
 
 # Conflicts are told in this order, all others after by name: the first decides the rest.
@@ -41,12 +42,22 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     if not reasons:
         reasons += from_failure(workspace, failure)
     requests = tuple(str(need) for need in core if not isinstance(need, Same))
-    return Conflict(requests=requests, reasons=unique(reasons))
+    return Conflict(requests=requests, reasons=unique(reasons), trail=_trail_text(failure))
 
 
 def unique(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     """The reasons in order, each once."""
     return tuple(dict.fromkeys(reasons))
+
+
+def _trail_text(failure: Failure) -> tuple[str, ...]:
+    """The steps between the requests and the conflict; what was asked itself is not a step."""
+    steps = [
+        f"{cause.parent} requires {cause.need}"
+        for cause in failure.trail
+        if isinstance(cause.parent, Candidate) and isinstance(cause.need, Wanted)
+    ]
+    return tuple(dict.fromkeys(steps))
 
 
 def _host_text(workspace: Workspace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.host import CUDA, HostNeed
 from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
+from resolver.solve.propagate import Cause, Forced
 from resolver.solve.workspace import Workspace
 
 Information = RequirementInformation[Need, AnyCandidate]
@@ -40,14 +42,72 @@ class Problem:
     pre: bool = False
 
 
-class Provider(AbstractProvider[Need, AnyCandidate, str]):
-    """Answers resolvelib from a workspace; deterministic for equal answers of the index."""
+class Restart(Exception):
+    """A candidate that the search had pinned turned out to be in no solution: start anew."""
 
-    def __init__(self, workspace: Workspace, problem: Problem) -> None:
+
+class Provider(AbstractProvider[Need, AnyCandidate, str]):
+    """Answers resolvelib from a workspace; deterministic for equal answers of the index.
+
+    ``dead`` holds candidates that no solution has, each with the need of it that nothing
+    satisfies; it outlives a restart of the search. ``forced`` is what every solution has.
+    """
+
+    def __init__(
+        self, workspace: Workspace, problem: Problem, dead: dict[AnyCandidate, Need]
+    ) -> None:
         self._workspace = workspace
         self._problem = problem
+        self.dead = dead
+        self.forced = Forced()
         self._order: dict[str, int] = {}
         self._roots = {need.identifier: rank for rank, need in enumerate(problem.roots)}
+        self._wanted_by: dict[str, list[Cause]] = defaultdict(list)
+
+    # propagation's questions
+
+    def match(self, identifier: str, needs: Sequence[Need]) -> list[AnyCandidate]:
+        """The candidates that satisfy every need, best first, dead ones left out."""
+        head = needs[0]
+        if isinstance(head, HostNeed):
+            unmet = any(isinstance(need, HostNeed) and need.reason for need in needs)
+            return [] if unmet else [HostFact(head.fact)]
+        project = head.candidate.project if isinstance(head, Same) else head.project
+        extra = next((need.extra for need in needs if isinstance(need, Wanted)), None)
+        found: list[AnyCandidate] = [
+            candidate
+            for artifact in self._matching(project, needs)
+            if (candidate := Candidate.of(artifact, extra)) not in self.dead
+        ]
+        if found and isinstance(found[0], Candidate):
+            self._workspace.index.prefetch_metadata([found[0].artifact])
+        return found
+
+    def dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
+        """What a candidate requires; host needs first, since they need no metadata."""
+        if isinstance(candidate, HostFact):
+            if candidate.fact == CUDA:
+                yield from self._workspace.rules.target_needs()
+            return
+        artifact = candidate.artifact
+        if candidate.extra is not None:
+            yield Same(Candidate.of(artifact))
+        else:
+            yield from self._workspace.rules.candidate_needs(artifact, None)
+        needs = self._workspace.needs(artifact, candidate.extra)
+        self.announce(needs)
+        yield from (need for need in needs if isinstance(need, HostNeed))
+        if candidate.extra is None:
+            for version, bound in self._problem.bounds.get(candidate.project, ()):
+                if version == candidate.version:
+                    yield bound
+        yield from (need for need in needs if not isinstance(need, HostNeed))
+
+    def announce(self, needs: Iterable[Need]) -> None:
+        """Fetch the listings that needs will ask for, all at once."""
+        self._workspace.index.prefetch_listings(
+            [need.project for need in needs if isinstance(need, Wanted)]
+        )
 
     # resolvelib's questions
 
@@ -96,23 +156,10 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         incompatibilities: Mapping[str, Iterator[AnyCandidate]],
     ) -> list[AnyCandidate]:
         """The candidates that satisfy every requirement, best first; [] when there are none."""
-        needs = list(requirements[identifier])
         self._order.setdefault(identifier, len(self._order))
-        head = needs[0]
-        if isinstance(head, HostNeed):
-            unmet = any(isinstance(need, HostNeed) and need.reason for need in needs)
-            return [] if unmet else [HostFact(head.fact, head.text)]
-        project = head.candidate.project if isinstance(head, Same) else head.project
-        extra = head.extra if isinstance(head, Wanted) else None
         excluded = set(incompatibilities[identifier])
-        found: list[AnyCandidate] = []
-        for artifact in self._matching(project, needs):
-            candidate = Candidate.of(artifact, extra)
-            if candidate not in excluded:
-                found.append(candidate)
-        if found and isinstance(found[0], Candidate):
-            self._workspace.index.prefetch_metadata([found[0].artifact])
-        return found
+        found = self.match(identifier, list(requirements[identifier]))
+        return [candidate for candidate in found if candidate not in excluded]
 
     def is_satisfied_by(self, requirement: Need, candidate: AnyCandidate) -> bool:
         """Whether a candidate that was found for other requirements satisfies this one too."""
@@ -123,26 +170,43 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         )
 
     def get_dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
-        """Host needs first: they need no metadata, and a candidate that fails them is cheap."""
-        if isinstance(candidate, HostFact):
-            if candidate.fact == CUDA:
-                yield from self._workspace.rules.target_needs()
-            return
-        artifact = candidate.artifact
-        if candidate.extra is not None:
-            yield Same(Candidate.of(artifact))
-        else:
-            yield from self._workspace.rules.candidate_needs(artifact, None)
-        needs = self._workspace.needs(artifact, candidate.extra)
-        self._workspace.index.prefetch_listings(
-            [need.project for need in needs if isinstance(need, Wanted)]
-        )
-        yield from (need for need in needs if isinstance(need, HostNeed))
-        if candidate.extra is None:
-            for version, bound in self._problem.bounds.get(candidate.project, ()):
-                if version == candidate.version:
-                    yield bound
-        yield from (need for need in needs if not isinstance(need, HostNeed))
+        """What a candidate requires. Learns whether it can be in a solution at all.
+
+        Raises Restart when by that a candidate dies that requires this one.
+        """
+        for need in self.dependencies(candidate):
+            self._wanted_by[need.identifier].append(Cause(need, candidate))
+            if not self._possible(need):
+                self._bury(candidate, need)
+            yield need
+
+    # what dies, and what dies with it
+
+    def _possible(self, need: Need) -> bool:
+        """Whether a need, beside what every solution needs, leaves a candidate."""
+        return bool(self.match(need.identifier, [need, *self.forced.needs(need.identifier)]))
+
+    def _bury(self, candidate: AnyCandidate, need: Need) -> None:
+        queue = [(candidate, need)]
+        spread = False
+        while queue:
+            victim, cause = queue.pop()
+            if victim in self.dead:
+                continue
+            self.dead[victim] = cause
+            for above in self._wanted_by.get(victim.identifier, ()):
+                parent = above.parent
+                if (
+                    parent is not None
+                    and parent not in self.dead
+                    and not self._possible(above.need)
+                ):
+                    queue.append((parent, above.need))
+                    spread = True
+            roots = self.forced.needs(victim.identifier)
+            spread = spread or (bool(roots) and not self.match(victim.identifier, roots))
+        if spread:
+            raise Restart
 
     # what they rest on
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from packaging.utils import NormalizedName
 from resolvelib import BaseReporter, Resolver
-from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep
+from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep, Result
 
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.propagate import Cause, propagate
+from resolver.solve.provider import Problem, Provider, Restart
 from resolver.solve.workspace import Workspace
 
 _MAX_ROUNDS = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A requirement that took part in the last conflict, and the candidate that has it."""
-
-    need: Need
-    parent: AnyCandidate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +29,18 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """No solution. ``causes`` are the last conflict's; ``rejected`` all candidates turned down."""
+    """No solution.
+
+    ``causes`` are the requirements of one project that nothing satisfies together, ``trail`` all
+    that brought them about, what was asked first (both complete where propagation proved the
+    conflict, the search's last ones otherwise). ``dead`` are candidates that no solution has, each
+    with its need that nothing satisfies; ``rejected`` all that the search turned down.
+    """
 
     causes: tuple[Cause, ...]
-    rejected: tuple[tuple[AnyCandidate, tuple[Cause, ...]], ...]
+    trail: tuple[Cause, ...] = ()
+    dead: Mapping[AnyCandidate, Need] = field(default_factory=dict)
+    rejected: tuple[tuple[AnyCandidate, tuple[Cause, ...]], ...] = ()
 
 
 class _Ledger(BaseReporter[Need, AnyCandidate, str]):
@@ -80,18 +81,36 @@ def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
 
 
 def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
+    dead: dict[AnyCandidate, Need] = {}
     ledger = _Ledger()
-    resolver: Resolver[Need, AnyCandidate, str] = Resolver(Provider(workspace, problem), ledger)
-    try:
-        result = resolver.resolve(problem.roots, max_rounds=_MAX_ROUNDS)
-    except ResolutionImpossible as error:
-        causes = tuple(Cause(info.requirement, info.parent) for info in error.causes)
-        return Failure(causes=causes, rejected=tuple(ledger.rejected))
-    except ResolutionTooDeep as error:
-        raise AbilockError(
-            f"no answer after {_MAX_ROUNDS} rounds of search",
-            hint="pin more of the requested packages with ==, or narrow them with -c",
-        ) from error
+    while True:
+        provider = Provider(workspace, problem, dead)
+        forced = provider.forced = propagate(provider, problem.roots)
+        if forced.conflict is not None:
+            causes = tuple(forced.causes[forced.conflict])
+            return Failure(
+                causes=causes,
+                trail=forced.trail(causes),
+                dead=dead,
+                rejected=tuple(ledger.rejected),
+            )
+        resolver: Resolver[Need, AnyCandidate, str] = Resolver(provider, ledger)
+        try:
+            result = resolver.resolve(problem.roots, max_rounds=_MAX_ROUNDS)
+        except Restart:
+            continue  # each adds to the dead, so this ends
+        except ResolutionImpossible as error:
+            causes = tuple(Cause(info.requirement, info.parent) for info in error.causes)
+            return Failure(causes=causes, dead=dead, rejected=tuple(ledger.rejected))
+        except ResolutionTooDeep as error:
+            raise AbilockError(
+                f"no answer after {_MAX_ROUNDS} rounds of search",
+                hint="pin more of the requested packages with ==, or narrow them with -c",
+            ) from error
+        return _solution(result)
+
+
+def _solution(result: Result[Need, AnyCandidate, str]) -> Solution:
     artifacts: dict[NormalizedName, Artifact] = {}
     edges: dict[NormalizedName, set[NormalizedName]] = {}
     for candidate in result.mapping.values():
