@@ -14,6 +14,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 
 import atheris
 
@@ -82,10 +83,8 @@ READERS: list[Callable[[bytes], None]] = [
 def run_one(data: bytes) -> None:
     if not data:
         return
-    try:
+    with suppress(DamagedWheel):
         READERS[data[0] % len(READERS)](data[1:])
-    except DamagedWheel:
-        pass
 
 
 if __name__ == "__main__":
