@@ -56,6 +56,15 @@ def parse_filename(filename: str) -> FileName | None:
     return None
 
 
+def parse_version(filename: str) -> Version | None:
+    """The version alone, quicker than ``parse_filename``; None when the name is of neither kind."""
+    if filename.endswith(".whl"):
+        release = _parse_release(filename[:-4].rsplit("-", 3)[0])
+        return release[1] if release is not None else None
+    source = _parse_sdist(filename)
+    return source.version if source is not None else None
+
+
 @lru_cache(maxsize=65536)
 def _parse_release(front: str) -> tuple[NormalizedName, Version, BuildTag] | None:
     try:

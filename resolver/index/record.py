@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from resolver.index.filename import parse_filename
+from resolver.errors import DamagedData
+from resolver.index.filename import parse_filename, parse_version
 from resolver.index.page import Page
-from resolver.model.artifact import Artifact, Listing, Metadata
+from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata
 
 
 def dump_page(page: Page) -> bytes:
@@ -42,23 +44,42 @@ def dump_page(page: Page) -> bytes:
 
 
 def parse_record(content: bytes, project: NormalizedName, channel: str) -> Page | None:
-    """The page that ``dump_page`` gave; None when the bytes are not such a record."""
+    """The page that ``dump_page`` gave; None when the bytes are not such a record.
+
+    The files of a version are made when they are asked for: most never are.
+    """
     try:
         skipped, notices, rows = json.loads(content)
-        artifacts = tuple(_artifact_of_row(row, channel) for row in rows)
+        makers: dict[Version, list[partial[Artifact]]] = {}
+        for row in rows:
+            if len(row) != _COLUMNS:
+                return None
+            version = parse_version(row[0])
+            if version is None:
+                return None
+            makers.setdefault(version, []).append(partial(_artifact_of_row, row, channel))
         listing = Listing(
-            project=project, channel=channel, artifacts=artifacts, skipped=int(skipped)
+            project=project,
+            channel=channel,
+            artifacts=LazyArtifacts(makers),
+            skipped=int(skipped),
         )
         return Page(listing, tuple(map(str, notices)))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+_COLUMNS = 9
 
 
 def _artifact_of_row(row: Sequence[Any], channel: str) -> Artifact:
     filename, url, sha256, size, requires_python, yanked, uploaded, metadata, alternates = row
     parsed = parse_filename(filename)
     if parsed is None:
-        raise ValueError(f"not a release file: {filename!r}")
+        raise DamagedData(
+            f"the cache holds a row that names no release file: {filename!r}",
+            hint="run once with --no-cache, or remove the cache directory",
+        )
     return Artifact(
         filename=filename,
         name=parsed.name,

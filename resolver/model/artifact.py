@@ -5,9 +5,11 @@ Sources: PEP 427 (wheel names), PEP 503, 592, 691, 700 (Simple API), PEP 658/714
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from functools import cached_property
+from typing import Literal, overload
 
 from packaging.requirements import Requirement
 from packaging.tags import Tag
@@ -48,7 +50,51 @@ class Artifact:
     alternates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyArtifacts(Sequence[Artifact]):
+    """The files of a long listing, made when a version is asked for.
+
+    Popular projects list thousands of files, of which a solve looks at one version's.
+    ``makers`` holds, by version, what makes each file; the order is the mapping's.
+    """
+
+    def __init__(self, makers: Mapping[Version, Sequence[Callable[[], Artifact]]]) -> None:
+        self._makers = makers
+        self._made: dict[Version, tuple[Artifact, ...]] = {}
+
+    @property
+    def versions(self) -> Iterable[Version]:
+        """Every version, each once."""
+        return self._makers.keys()
+
+    def of(self, version: Version) -> tuple[Artifact, ...]:
+        """The files of one version; empty where there are none."""
+        made = self._made.get(version)
+        if made is None:
+            made = self._made[version] = tuple(make() for make in self._makers.get(version, ()))
+        return made
+
+    @overload
+    def __getitem__(self, index: int) -> Artifact: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Artifact, ...]: ...
+    def __getitem__(self, index: int | slice) -> Artifact | tuple[Artifact, ...]:
+        return tuple(self)[index]
+
+    def __iter__(self) -> Iterator[Artifact]:
+        for version in self._makers:
+            yield from self.of(version)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._makers.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Listing:
     """What one channel offers of one project.
 
@@ -59,9 +105,29 @@ class Listing:
 
     project: NormalizedName
     channel: str
-    artifacts: tuple[Artifact, ...]
+    artifacts: Sequence[Artifact]
     snapshot_date: str | None = None
     skipped: int = 0
+
+    @property
+    def versions(self) -> Iterable[Version]:
+        """Every version that has a file, each once."""
+        if isinstance(self.artifacts, LazyArtifacts):
+            return self.artifacts.versions
+        return self._grouped.keys()
+
+    def files(self, version: Version) -> Sequence[Artifact]:
+        """The files of one version, in the listing's order; empty where there are none."""
+        if isinstance(self.artifacts, LazyArtifacts):
+            return self.artifacts.of(version)
+        return self._grouped.get(version, ())
+
+    @cached_property
+    def _grouped(self) -> dict[Version, list[Artifact]]:
+        grouped: dict[Version, list[Artifact]] = {}
+        for artifact in self.artifacts:
+            grouped.setdefault(artifact.version, []).append(artifact)
+        return grouped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

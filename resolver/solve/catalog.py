@@ -7,8 +7,7 @@ metadata or bytes decide is the provider's.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -34,84 +33,99 @@ class Rejection:
     reason: Reason
 
 
-@dataclass(frozen=True, kw_only=True)
 class Catalog:
-    """What one project has for the target.
+    """What one project has for the target, worked out version by version as it is asked for.
 
-    ``usable`` is in order of preference. ``snapshots`` are the dates of partial listings among
-    the sources. ``unusable`` holds the files of each version that has no usable one; the reasons
-    are found when somebody asks for ``rejected``, since most solves never do.
+    ``publics`` are the public versions, newest first; a public version's files may differ by
+    local version, CUDA and channel. ``snapshots`` are the dates of partial listings among the
+    sources.
     """
 
-    project: NormalizedName
-    usable: tuple[Artifact, ...]
-    unusable: tuple[tuple[Version, tuple[Artifact, ...]], ...]
-    channels: tuple[str, ...]
-    explain: Callable[[Artifact], Reason | None]
-    snapshots: tuple[str, ...] = ()
+    def __init__(
+        self, builder: CatalogBuilder, project: NormalizedName, listings: Sequence[Listing]
+    ) -> None:
+        self.project = project
+        self.channels = tuple(dict.fromkeys(listing.channel for listing in listings))
+        self.snapshots = tuple(sorted({x.snapshot_date for x in listings if x.snapshot_date}))
+        self._builder = builder
+        self._listings = listings
+        self._versions: dict[Version, list[Version]] = {}
+        for version in {version for listing in listings for version in listing.versions}:
+            self._versions.setdefault(_public(version), []).append(version)
+        self.publics = tuple(sorted(self._versions, reverse=True))
+        self._groups: dict[Version, tuple[Artifact, ...]] = {}
+
+    def versions(self, public: Version) -> Sequence[Version]:
+        """The versions of one public version: itself, and those with a local part."""
+        return self._versions.get(public, ())
+
+    def group(self, public: Version) -> tuple[Artifact, ...]:
+        """The usable files of one public version, best first; one for each CUDA and listing."""
+        found = self._groups.get(public)
+        if found is None:
+            best: dict[object, tuple[tuple[object, ...], Artifact]] = {}
+            for version in self._versions.get(public, ()):
+                for rank, listing in enumerate(self._listings):
+                    for artifact in listing.files(version):
+                        self._builder.consider(best, rank, artifact)
+            ordered = sorted(best.values(), key=lambda pair: pair[0])
+            found = self._groups[public] = tuple(artifact for _, artifact in ordered)
+        return found
+
+    @property
+    def usable(self) -> Iterator[Artifact]:
+        """Every usable file, the newest public version first."""
+        for public in self.publics:
+            yield from self.group(public)
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:
-        """Every version that cannot be used, newest first, with the reason of its best file."""
-        return tuple(
-            Rejection(self.project, version, reason)
-            for version, artifacts in self.unusable
-            for reason in _most_telling(list(filter(None, map(self.explain, artifacts))))
-        )
+        """Every version without a usable file, newest first, with the reason of its best file."""
+        return tuple(self._rejections())
+
+    def _rejections(self) -> Iterator[Rejection]:
+        for public in self.publics:
+            usable = {artifact.version for artifact in self.group(public)}
+            for version in sorted(self._versions[public], reverse=True):
+                if version in usable:
+                    continue
+                files = [a for listing in self._listings for a in listing.files(version)]
+                reasons = list(filter(None, map(self._builder.reject, files)))
+                yield from (Rejection(self.project, version, r) for r in _most_telling(reasons))
 
 
 @dataclass(slots=True)
 class CatalogBuilder:
-    """Builds catalogs for one target. ``exclude_newer`` is an aware datetime."""
+    """Decides about files for one target. ``exclude_newer`` is an aware datetime."""
 
     target: Target
     rules: Rules
     exclude_newer: datetime | None = None
     _requires_python: dict[str, bool] = field(default_factory=dict)
 
-    def build(self, project: NormalizedName, listings: Iterable[Listing]) -> Catalog:
-        """Choose one file for each version of each channel; keep the others for explanations."""
-        by_version: dict[Version, list[tuple[int, Artifact]]] = defaultdict(list)
-        channels: dict[str, None] = {}
-        snapshots: set[str] = set()
-        for rank, listing in enumerate(listings):
-            channels[listing.channel] = None
-            if listing.snapshot_date:
-                snapshots.add(listing.snapshot_date)
-            for artifact in listing.artifacts:
-                by_version[artifact.version].append((rank, artifact))
-        usable: list[tuple[Version, tuple[object, ...], Artifact]] = []
-        unusable: list[tuple[Version, tuple[Artifact, ...]]] = []
-        for version in sorted(by_version, reverse=True):
-            files = by_version[version]
-            best: dict[tuple[int, str | None], tuple[tuple[object, ...], Artifact]] = {}
-            for rank, artifact in files:
-                if not self._fits(artifact):
-                    continue
-                key = self._preference(rank, artifact)
-                slot = (rank, self.rules.cuda_of(artifact))
-                if slot not in best or key < best[slot][0]:
-                    best[slot] = (key, artifact)
-            public = _public(version)
-            usable += ((public, key, artifact) for key, artifact in best.values())
-            if not best:
-                unusable.append((version, tuple(artifact for _, artifact in files)))
-        usable.sort(key=lambda item: item[1])
-        usable.sort(key=lambda item: item[0], reverse=True)  # stable: keeps the order within
-        return Catalog(
-            project=project,
-            usable=tuple(artifact for _, _, artifact in usable),
-            unusable=tuple(unusable),
-            channels=tuple(channels),
-            explain=self._reject,
-            snapshots=tuple(sorted(snapshots)),
-        )
+    def build(self, project: NormalizedName, listings: Sequence[Listing]) -> Catalog:
+        """The catalog of a project from what its channels list, preferred channel first."""
+        return Catalog(self, project, listings)
+
+    def consider(
+        self,
+        best: dict[object, tuple[tuple[object, ...], Artifact]],
+        rank: int,
+        artifact: Artifact,
+    ) -> None:
+        """Keep a file in ``best`` if it is the best of its version, listing and CUDA."""
+        if not self._fits(artifact):
+            return
+        key = self._preference(rank, artifact)
+        slot = (artifact.version, rank, self.rules.cuda_of(artifact))
+        if slot not in best or key < best[slot][0]:
+            best[slot] = (key, artifact)
 
     def _fits(self, artifact: Artifact) -> bool:
-        """Whether ``_reject`` has nothing against a file; quick, for pages of thousands."""
+        """Whether ``reject`` has nothing against a file; quick, for pages of thousands."""
         if artifact.kind == "sdist" or artifact.tags.isdisjoint(self.target.tags):
             return False
-        return self._reject(artifact) is None
+        return self.reject(artifact) is None
 
     def _preference(self, rank: int, artifact: Artifact) -> tuple[object, ...]:
         """Order within one public version: CUDA fit, what can be had now, channel, tags, name.
@@ -134,7 +148,8 @@ class CatalogBuilder:
             artifact.filename,
         )
 
-    def _reject(self, artifact: Artifact) -> Reason | None:
+    def reject(self, artifact: Artifact) -> Reason | None:
+        """What a file's name and its index row have against it; None when it can be used."""
         subject = f"{artifact.name} {artifact.version}"
         if artifact.kind == "sdist":
             return Reason(

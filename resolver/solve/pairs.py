@@ -74,7 +74,7 @@ def _judge(
                 extension=names[0],
                 torch=names[1],
                 grade=Grade.DECLARED,
-                evidence=f"{package.metadata.source} requires torch{requirement.specifier}",
+                evidence=f"its metadata requires torch{requirement.specifier}",
             )
     return Pair(
         extension=names[0],

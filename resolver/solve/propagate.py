@@ -8,8 +8,9 @@ pass and with their whole derivation, where a search would try every combination
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from resolver.solve.candidate import AnyCandidate, Need
@@ -26,8 +27,8 @@ class Cause:
 class Matcher(Protocol):
     """What propagation needs of the provider."""
 
-    def match(self, identifier: str, needs: Sequence[Need]) -> list[AnyCandidate]:
-        """The candidates that satisfy every need, dead ones left out."""
+    def match(self, identifier: str, needs: Sequence[Need]) -> Iterator[AnyCandidate]:
+        """The candidates that satisfy every need, dead ones left out; made as they are read."""
         ...
 
     def dependencies(self, candidate: AnyCandidate) -> Iterable[Need]:
@@ -81,7 +82,7 @@ def propagate(matcher: Matcher, roots: Sequence[Need]) -> Forced:
         pending.clear()
         chosen: list[AnyCandidate] = []
         for identifier in wave:
-            left = matcher.match(identifier, forced.needs(identifier))
+            left = list(islice(matcher.match(identifier, forced.needs(identifier)), 2))
             if not left:
                 forced.conflict = identifier
                 return forced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
@@ -66,22 +66,19 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     # propagation's questions
 
-    def match(self, identifier: str, needs: Sequence[Need]) -> list[AnyCandidate]:
-        """The candidates that satisfy every need, best first, dead ones left out."""
+    def match(self, identifier: str, needs: Sequence[Need]) -> Iterator[AnyCandidate]:
+        """The candidates that satisfy every need, best first, dead ones left out; lazily."""
         head = needs[0]
         if isinstance(head, HostNeed):
-            unmet = any(isinstance(need, HostNeed) and need.reason for need in needs)
-            return [] if unmet else [HostFact(head.fact)]
+            if not any(isinstance(need, HostNeed) and need.reason for need in needs):
+                yield HostFact(head.fact)
+            return
         project = head.candidate.project if isinstance(head, Same) else head.project
         extra = next((need.extra for need in needs if isinstance(need, Wanted)), None)
-        found: list[AnyCandidate] = [
-            candidate
-            for artifact in self._matching(project, needs)
-            if (candidate := Candidate.of(artifact, extra)) not in self.dead
-        ]
-        if found and isinstance(found[0], Candidate):
-            self._workspace.index.prefetch_metadata([found[0].artifact])
-        return found
+        for artifact in self._matching(project, needs):
+            candidate = Candidate.of(artifact, extra)
+            if candidate not in self.dead:
+                yield candidate
 
     def dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires; host needs first, since they need no metadata."""
@@ -154,20 +151,26 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         identifier: str,
         requirements: Mapping[str, Iterator[Need]],
         incompatibilities: Mapping[str, Iterator[AnyCandidate]],
-    ) -> list[AnyCandidate]:
-        """The candidates that satisfy every requirement, best first; [] when there are none."""
+    ) -> Callable[[], Iterator[AnyCandidate]]:
+        """The candidates that satisfy every requirement, best first, made as they are tried."""
         self._order.setdefault(identifier, len(self._order))
+        needs = list(requirements[identifier])
         excluded = set(incompatibilities[identifier])
-        found = self.match(identifier, list(requirements[identifier]))
-        return [candidate for candidate in found if candidate not in excluded]
+
+        def found() -> Iterator[AnyCandidate]:
+            return (c for c in self.match(identifier, needs) if c not in excluded)
+
+        for candidate in found():
+            if isinstance(candidate, Candidate):
+                self._workspace.index.prefetch_metadata([candidate.artifact])
+            break
+        return found
 
     def is_satisfied_by(self, requirement: Need, candidate: AnyCandidate) -> bool:
         """Whether a candidate that was found for other requirements satisfies this one too."""
         if isinstance(requirement, HostNeed) or isinstance(candidate, HostFact):
             return not (isinstance(requirement, HostNeed) and requirement.reason)
-        return self._accepts(requirement, candidate.artifact) and self._allowed(
-            candidate.artifact, [requirement]
-        )
+        return self._accepts(requirement, candidate.artifact)
 
     def get_dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires. Learns whether it can be in a solution at all.
@@ -184,7 +187,8 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     def _possible(self, need: Need) -> bool:
         """Whether a need, beside what every solution needs, leaves a candidate."""
-        return bool(self.match(need.identifier, [need, *self.forced.needs(need.identifier)]))
+        needs = [need, *self.forced.needs(need.identifier)]
+        return any(True for _ in self.match(need.identifier, needs))
 
     def _bury(self, candidate: AnyCandidate, need: Need) -> None:
         queue = [(candidate, need)]
@@ -204,28 +208,38 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                     queue.append((parent, above.need))
                     spread = True
             roots = self.forced.needs(victim.identifier)
-            spread = spread or (bool(roots) and not self.match(victim.identifier, roots))
+            spread = spread or (bool(roots) and not any(self.match(victim.identifier, roots)))
         if spread:
             raise Restart
 
     # what they rest on
 
-    def _matching(self, project: NormalizedName, needs: Sequence[Need]) -> list[Artifact]:
+    def _matching(self, project: NormalizedName, needs: Sequence[Need]) -> Iterator[Artifact]:
+        """The files that satisfy all needs, best first; only versions that may do are read."""
         catalog = self._workspace.catalog(project)
-        constraints = self._problem.constraints.get(project, ())
-        all_needs = [*needs, *constraints]
-        accepted = [
-            artifact
-            for artifact in catalog.usable
-            if all(self._accepts(need, artifact) for need in all_needs)
-        ]
-        allowed = [artifact for artifact in accepted if self._allowed(artifact, all_needs)]
+        all_needs = [*needs, *self._problem.constraints.get(project, ())]
+        same = next((need for need in all_needs if isinstance(need, Same)), None)
+        if same is not None:
+            artifact = same.candidate.artifact
+            if all(self._accepts(need, artifact) for need in all_needs):
+                yield artifact
+            return
+        wanted = [need.specifier for need in all_needs if isinstance(need, Wanted)]
         preferred = self._problem.preferences.get(project, ())
-        if preferred:
-            allowed.sort(
-                key=lambda a: _rank(a.version, preferred)
-            )  # stable: keeps the rest's order
-        return allowed
+        for public in dict.fromkeys([*map(_public, preferred), *catalog.publics]):
+            if not any(
+                all(specifier.contains(version, prereleases=True) for specifier in wanted)
+                for version in catalog.versions(public)
+            ) or not self._may_be(public, project, wanted):
+                continue
+            group = catalog.group(public)
+            if any(version in preferred for version in catalog.versions(public)):
+                group = tuple(sorted(group, key=lambda a: _rank(a.version, preferred)))
+            for artifact in group:
+                if _stands(artifact, wanted) and all(
+                    self._accepts(need, artifact) for need in all_needs
+                ):
+                    yield artifact
 
     @staticmethod
     def _accepts(need: Need, artifact: Artifact) -> bool:
@@ -239,23 +253,29 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             case HostNeed():
                 return need.reason is None
 
-    def _allowed(self, artifact: Artifact, needs: Sequence[Need]) -> bool:
-        """Pre-releases and yanked files, by PEP 440 and PEP 592."""
-        wanted = [need.specifier for need in needs if isinstance(need, Wanted)]
-        if any(isinstance(need, Same) for need in needs):
-            return True
-        if artifact.version.is_prerelease and not (
-            self._problem.pre
-            or any(specifier.prereleases for specifier in wanted)
-            or self._only_pre_releases(artifact.name)
-        ):
-            return False
-        return not artifact.yanked or any(
-            _names_exactly(specifier, artifact.version) for specifier in wanted
-        )
+    def _may_be(
+        self, version: Version, project: NormalizedName, wanted: Sequence[SpecifierSet]
+    ) -> bool:
+        """Whether a version may be chosen by PEP 440's rule for pre-releases.
 
-    def _only_pre_releases(self, project: NormalizedName) -> bool:
+        They count with ``--pre``, where a specifier names one, and where there is nothing else.
+        """
+        if not version.is_prerelease or self._problem.pre:
+            return True
+        if any(specifier.prereleases for specifier in wanted):
+            return True
         return all(a.version.is_prerelease for a in self._workspace.catalog(project).usable)
+
+
+def _stands(artifact: Artifact, wanted: Sequence[SpecifierSet]) -> bool:
+    """PEP 592: a yanked file counts only where a requirement names its very version."""
+    return not artifact.yanked or any(
+        _names_exactly(specifier, artifact.version) for specifier in wanted
+    )
+
+
+def _public(version: Version) -> Version:
+    return version.__replace__(local=None)
 
 
 def _rank(version: Version, preferred: Sequence[Version]) -> int:
