@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from resolver.abi.link import WheelLink, link_wheel
+from resolver.abi.rules import LoadRule, find_load, load_rules
+from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.verdict import check_torch, link_evidence, subject_of, torch_range
+from resolver.errors import KnowledgeError
+from resolver.model.cuda import Arch
+from resolver.model.reason import Code, Grade, Reason, Severity
+from tests.abi.columns import (
+    CHECK_INT,
+    CHECK_UNSIGNED,
+    CLONE,
+    DELETE,
+    SYM_NE,
+    small_history,
+    wheel,
+)
+
+HISTORY = small_history()
+RULES = load_rules(Path(__file__).parents[2] / "knowledge" / "abi")
+SGL = "sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl"
+
+
+def link(
+    members: dict[str, tuple[list[str], list[str]]],
+    filename: str = "demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+    rules: tuple[LoadRule, ...] = RULES,
+    archs: tuple[Arch, ...] = (),
+) -> WheelLink:
+    facts = wheel(members, filename=filename)
+    return link_wheel(facts, HISTORY, rules, machine="x86_64", archs=archs)
+
+
+def releases(found: WheelLink, mask: int | None = None) -> list[str]:
+    return [str(v) for v in found.releases(found.mask if mask is None else mask)]
+
+
+def check(found: WheelLink, version: str) -> tuple[Reason, ...]:
+    return check_torch(found, Version(version), machine="x86_64")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (CLONE, True),
+        (CHECK_INT, True),
+        (DELETE, True),
+        ("torch_library_impl", True),
+        ("THPVariableClass", True),
+        ("_ZN3c10lsERSoNS_10DeviceTypeE", True),
+        ("_ZTIN5torch8autograd4NodeE", True),
+        ("_ZNSt6vectorIN2at6TensorESaIS1_EE9push_backERKS1_", True),
+        ("_ZN6caffe28TypeMeta4MakeEv", True),
+        ("_ZN12attention3runEv", False),
+        ("_ZNSt6vectorIiSaIiEE9push_backERKi", False),
+        ("cudaMalloc", False),
+        ("PyInit_torch", False),
+        ("", False),
+    ],
+)
+def test_torch_symbols_go_by_namespace(name: str, expected: bool) -> None:
+    assert is_torch_symbol(name) is expected
+
+
+def test_every_required_member_must_link() -> None:
+    found = link({"demo/a.so": ([CHECK_INT, "puts"], []), "demo/b.so": ([SYM_NE], [])})
+    assert releases(found) == ["2.9.0", "2.9.1"]
+    assert found.symbols == (CHECK_INT, SYM_NE)
+    assert found.missing(0) == (SYM_NE,)
+    assert found.missing(4) == (CHECK_INT,)
+    assert [str(m.load) for m in found.members] == ["required", "required"]
+    assert not any(m.load.curated for m in found.members)
+
+
+def test_what_a_sibling_defines_is_no_need() -> None:
+    own = "_ZN2at6Tensor7privateEv"
+    found = link({"demo/a.so": ([own, CLONE], []), "demo/b.so": ([], [own])})
+    assert found.symbols == (CLONE,)
+
+
+def test_a_wheel_without_torch_symbols_links_with_all() -> None:
+    found = link({"demo/a.so": (["puts"], [])})
+    assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
+    assert check(found, "1.0.dev1") == ()
+
+
+def test_optional_members_degrade() -> None:
+    found = link(
+        {"torchao/_C.abi3.so": ([CHECK_INT], [])}, "torchao-0.9.0-cp39-abi3-linux_x86_64.whl"
+    )
+    assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
+    assert releases(found, found.every_mask) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1"]
+    assert (found.missing(4), found.missing(4, every=True)) == ((), (CHECK_INT,))
+    (reason,) = check(found, "2.10.0")
+    assert (reason.code, reason.severity) == (Code.MISSING_SYMBOL, Severity.DEGRADED)
+    assert reason.remedy == (
+        "The package imports without it; for this feature use torch >=2.6,<2.10."
+    )
+
+
+def test_one_of_needs_one() -> None:
+    name = "torchcodec-0.9.1-cp312-cp312-linux_x86_64.whl"
+    found = link(
+        {
+            "torchcodec/libtorchcodec_core6.so": ([CHECK_INT], []),
+            "torchcodec/libtorchcodec_core7.so": ([CHECK_UNSIGNED], []),
+            "torchcodec/libtorchcodec_custom_ops7.so": ([SYM_NE, DELETE, "_ZN2at1xEv"], []),
+        },
+        name,
+    )
+    assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1"]
+    assert [str(m.load) for m in found.members] == ["one-of:ffmpeg"] * 3
+    # Of the alternatives that do not link, the nearest one is reported.
+    assert found.missing(4) == (CHECK_INT,)
+    (reason,) = check(found, "2.10.0")
+    assert (reason.severity, reason.member) == (
+        Severity.FATAL,
+        "torchcodec/libtorchcodec_core6.so",
+    )
+
+
+def test_selected_by_gpu() -> None:
+    members = {
+        "sgl_kernel/sm90/common_ops.abi3.so": ([CHECK_INT], []),
+        "sgl_kernel/sm100/common_ops.abi3.so": ([CHECK_UNSIGNED], []),
+    }
+    assert releases(link(members, SGL)) == []
+    hopper = link(members, SGL, archs=(Arch.parse("sm90"),))
+    assert releases(hopper) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1"]
+    blackwell = link(members, SGL, archs=(Arch.parse("sm120"), Arch.parse("sm_80")))
+    assert releases(blackwell) == ["2.10.0"]
+    assert [m.member.path for m in hopper.deciding(0)] == ["sgl_kernel/sm90/common_ops.abi3.so"]
+    assert str(hopper.members[0].load) == "selected-by:gpu"
+
+
+def test_selected_by_torch() -> None:
+    name = "nixl_cu12-1.5.1-cp312-cp312-linux_x86_64.whl"
+    members = {
+        "nixl_ep_cu12/nixl_ep_cpp_torch29.cpython-312-x86_64-linux-gnu.so": ([CHECK_INT], []),
+        "nixl_ep_cu12/nixl_ep_cpp_torch210.cpython-312-x86_64-linux-gnu.so": ([CHECK_INT], []),
+    }
+    found = link(members, name)
+    # The extension is a feature of its own: nothing keeps the package from loading.
+    assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
+    assert check(found, "2.9.1") == ()
+    (reason,) = check(found, "2.10.0")
+    assert (reason.code, reason.severity) == (Code.MISSING_SYMBOL, Severity.DEGRADED)
+    assert reason.member == "nixl_ep_cu12/nixl_ep_cpp_torch210.cpython-312-x86_64-linux-gnu.so"
+    (reason,) = check(found, "2.8.0")
+    assert (reason.code, reason.severity) == (Code.MISSING_LIBRARY, Severity.DEGRADED)
+    assert reason.needs == "a nixl_ep member for torch 2.8, named 28"
+    assert reason.found == "members named 210, 29"
+
+
+def test_the_reason_for_a_missing_symbol() -> None:
+    found = link(
+        {
+            "sgl_kernel/sm90/common_ops.abi3.so": ([CHECK_INT, SYM_NE], []),
+            "sgl_kernel/sm100/common_ops.abi3.so": ([CHECK_INT, SYM_NE], []),
+        },
+        SGL,
+    )
+    (reason,) = check(found, "2.10.0+cu130")
+    assert reason == Reason(
+        code=Code.MISSING_SYMBOL,
+        severity=Severity.FATAL,
+        subject="sgl-kernel 0.3.21",
+        object="torch 2.10.0+cu130",
+        member="sgl_kernel/sm100/common_ops.abi3.so",
+        needs="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)",
+        found="c10::cuda::c10_cuda_check_implementation"
+        "(int, char const*, char const*, unsigned int, bool)",
+        symbols=(CHECK_INT,),
+        works_with="torch >=2.9,<2.10",
+        grade=Grade.INFERRED,
+        evidence="the undefined symbols of sgl_kernel/sm100/common_ops.abi3.so and 1 more member "
+        f"in {SGL} (sha256 555555555555), compared with what "
+        "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl "
+        f"(sha256 {HISTORY.builds[4].files[0].sha256[:12]}) exports, "
+        "a sibling build of torch 2.10.0+cu130 with the same C++ ABI",
+        remedy="Use torch >=2.9,<2.10, or a release of sgl-kernel that was built for "
+        "torch 2.10.0+cu130.",
+    )
+    (reason,) = check(found, "2.8.0")
+    assert (reason.needs, reason.found, reason.grade) == (
+        "c10::SymInt::sym_ne_slow_path(c10::SymInt const&) const",
+        "no symbol of that name",
+        Grade.MEASURED,
+    )
+    assert check(found, "2.9.0") == ()
+    match = HISTORY.match(Version("2.9.1"), machine="x86_64")
+    assert match is not None
+    assert link_evidence(found, match) == (
+        f"2 symbols of {SGL} (sha256 555555555555) are exported by "
+        f"torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64.whl "
+        f"(sha256 {match.build.files[0].sha256[:12]}); links, not run"
+    )
+
+
+def test_no_torch_will_do() -> None:
+    names = [CHECK_INT, CHECK_UNSIGNED, "_ZN2at4goneEv", "_ZN2at5gone2Ev"]
+    (reason,) = check(link({"demo/a.so": (names, [])}), "2.9.1")
+    assert reason.works_with is None
+    assert reason.remedy == (
+        "No torch that was read exports what it needs: build demo against torch 2.9.1."
+    )
+    assert reason.needs.endswith("; and 1 more")
+    assert len(reason.symbols) == 3
+
+
+def test_a_torch_that_nothing_is_known_of() -> None:
+    (reason,) = check(link({"demo/a.so": ([CHECK_INT], [])}), "2.12.0.dev20260226+cu130")
+    assert (reason.code, reason.severity, reason.grade) == (
+        Code.UNVERIFIED,
+        Severity.WARNING,
+        Grade.ASSUMED,
+    )
+    assert reason.works_with == "torch >=2.6,<2.10"
+
+
+@pytest.mark.parametrize(
+    ("good", "text"),
+    [
+        (["2.9.0", "2.9.1"], "torch >=2.9,<2.10"),
+        (["2.9.1", "2.10.0"], "torch >=2.9.1"),
+        (["2.9.0"], "torch >=2.9,<2.9.1"),
+        (["2.6.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6,<2.8 or >=2.9"),
+        (["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6"),
+        ([], None),
+    ],
+)
+def test_ranges(good: list[str], text: str | None) -> None:
+    found = link({"demo/a.so": ([CLONE], [])})
+    mask = sum(1 << i for i, b in enumerate(HISTORY.builds) if str(b.version) in good)
+    assert torch_range(found, mask) == text
+
+
+def test_subjects() -> None:
+    assert subject_of("sgl_kernel-0.3.21+cu130-cp310-abi3-linux_x86_64.whl") == (
+        "sgl-kernel 0.3.21+cu130"
+    )
+    assert subject_of("odd.whl") == "odd.whl"
+
+
+class TestRules:
+    def test_the_shipped_ones(self) -> None:
+        def load(filename: str, path: str) -> str:
+            return str(find_load(RULES, filename, path))
+
+        assert load(SGL, "sgl_kernel/flash_ops.abi3.so") == "optional"
+        assert load(SGL, "sgl_kernel/sm100/common_ops.abi3.so") == "selected-by:gpu"
+        assert load(SGL, "deep_gemm/deep_gemm_cpp.abi3.so") == "optional"
+        assert load(SGL, "lib/mscclpp.so.0.6.0") == "optional"
+        old = "sgl_kernel-0.1.9-cp39-abi3-manylinux2014_x86_64.whl"
+        assert load(old, "sgl_kernel/common_ops.abi3.so") == "required"
+        new = "sglang_kernel-0.4.10-cp310-abi3-manylinux2014_x86_64.whl"
+        infllm = "sgl_kernel/infllm_ops.cpython-310-x86_64-linux-gnu.so"
+        assert load(new, infllm) == "optional"
+        codec = "torchcodec-0.17.0-cp312-cp312-linux_x86_64.whl"
+        assert load(codec, "torchcodec/libtorchcodec_core8.so") == "one-of:ffmpeg"
+        assert load(codec, "torchcodec/libtorchcodec_pybind_ops.so") == "required"
+        assert load("xformers-0.0.33-cp39-abi3-linux_x86_64.whl", "xformers/_C.so") == "optional"
+        vision = "torchvision-0.29.2-py3-none-linux_x86_64.whl"
+        assert load(vision, "torchvision/image_stable.so") == "optional"
+        assert load(vision, "torchvision/_C_stable.so") == "required"
+
+    def test_versions_bound_a_rule(self) -> None:
+        path = "vllm/_qutlass_C.abi3.so"
+        old = find_load(RULES, "vllm-0.11.0-cp38-abi3-linux_x86_64.whl", path)
+        new = find_load(RULES, "vllm-0.33.0-cp38-abi3-linux_x86_64.whl", path)
+        assert (old.curated, new.curated) == (False, True)
+
+    def test_odd_file_names_have_no_rule(self) -> None:
+        assert not find_load(RULES, "odd.whl", "a.so").curated
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("rule = 3", "rule"),
+            ("[[rule]]\nid = 'a'", "Field required"),
+            ("x", "load_rules.toml"),
+            ("[[rule]]\n{base}\nload = 'often'", "load"),
+            ("[[rule]]\n{base}\nload = 'one-of'", "a group has a name"),
+            ("[[rule]]\n{base}\nload = 'required'\nby = 'gpu'", "selected-by says by what"),
+            ("[[rule]]\n{base}\nload = 'required'\nunknown = 1", "Extra inputs"),
+            ("[[rule]]\n{base}\nload = 'required'\nversions = 'new'", "versions"),
+            ("[[rule]]\n{choice}\nload='selected-by'\ngroup='g'\nby='gpu'", "otherwise"),
+            ("[[rule]]\n{base}\nload='required'\n[[rule]]\n{base}\nload='required'", "twice"),
+        ],
+    )
+    def test_what_does_not_validate(self, tmp_path: Path, text: str, message: str) -> None:
+        fields = 'id="a"\nprojects=["p"]\nsource="s"\ndate=2026-11-29\n'
+        base = fields + 'pattern="a"'
+        choice = fields + "pattern='(?P<choice>a)'"
+        body = text.replace("{base}", base).replace("{choice}", choice)
+        (tmp_path / "load_rules.toml").write_text(body)
+        with pytest.raises(KnowledgeError, match=message):
+            load_rules(tmp_path)
+
+    def test_absent(self, tmp_path: Path) -> None:
+        with pytest.raises(KnowledgeError, match="cannot be read"):
+            load_rules(tmp_path)
+
+    def test_a_bad_pattern(self, tmp_path: Path) -> None:
+        (tmp_path / "load_rules.toml").write_text(
+            '[[rule]]\nid="a"\nprojects=["p"]\npattern="("\nload="required"\nsource="s"\n'
+            "date=2026-11-29\n"
+        )
+        with pytest.raises(KnowledgeError, match="pattern"):
+            load_rules(tmp_path)
