@@ -1,36 +1,54 @@
-PYTHON ?= python3
-VENV := .venv
+# The first Python on PATH that is new enough; make PYTHON=/path/to/python3.12 names another.
+PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.14 python3.15; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-live test-real check bench clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-live test-real check bench clean
 
+help:
+	@echo 'make demo       create $(VENV) and lock the default stack: CUDA 13.0, SM120'
+	@echo 'make test       the tests that need no network, with branch coverage'
+	@echo 'make test-live  the tests that read the package index'
+	@echo 'make test-real  the tests that build real environments (several GB, by hand)'
+	@echo 'make check      formatter, linter, types, compatibility database'
+	@echo 'make bench      measure beside uv and plain Python'
+	@echo 'make clean      remove $(VENV) and what the tools leave behind'
+
+# What abilock itself needs, then what its developers need: the demo waits for the first only.
 $(VENV)/.ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "abilock needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@test -n '$(PYTHON)' || { echo 'abilock needs Python 3.11 or newer: make PYTHON=/path/to/python3.12' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=26.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
-	touch $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=26.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
 
 demo: $(VENV)/.ready
 	$(BIN)/abilock resolve --cuda 13.0 --arch sm120
 
-test: $(VENV)/.ready
-	$(BIN)/python -m pytest
+test: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 
-test-live: $(VENV)/.ready
+test-live: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m live
 
-test-real: $(VENV)/.ready
+test-real: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m real
 
-check: $(VENV)/.ready
+check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/abilock knowledge validate
 
-bench: $(VENV)/.ready
+bench: $(VENV)/.ready-dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
