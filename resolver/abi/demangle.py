@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from resolver.abi.history import History
 
+# Overloads of one name that are compared pair by pair; no function of torch's has so many.
+_MAX_PAIRED = 200
+
 _LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 _CONSTRUCTOR = re.compile(r"[CD][0-9]")
 _OPERATOR = re.compile(r"[a-z][a-zA-Z]")
@@ -129,21 +132,26 @@ def _forms(prefix: str) -> Iterator[str]:
 def pair_changes(removed: Iterable[str], added: Iterable[str]) -> list[tuple[str, str, str]]:
     """Qualified name, old and new declaration of each function whose signature moved.
 
-    Where several overloads of one name moved, those with the longest common beginning and end are
-    paired. Sorted by name, then by the old declaration. Cost: about 0.1 s for 20,000 names.
+    Where several overloads of one name moved, the most alike are paired first. Sorted by name, then
+    by the old declaration. Cost: about 0.1 s for 20,000 names.
     """
     before = _by_name(removed)
     after = _by_name(added)
     changes: list[tuple[str, str, str]] = []
     for name in sorted(before.keys() & after.keys()):
-        left = sorted(after[name])
-        for old in sorted(before[name]):
-            if not left:
-                break
-            best = max(left, key=lambda new: likeness(old, new))
-            left.remove(best)
-            changes.append((name, old, best))
-    return changes
+        # Constructors have several symbols of one declaration: no signature moved there.
+        olds = sorted(before[name] - after[name])[:_MAX_PAIRED]
+        news = sorted(after[name] - before[name])[:_MAX_PAIRED]
+        pairs = sorted(
+            ((likeness(old, new), old, new) for old in olds for new in news),
+            key=lambda pair: (-pair[0], pair[1], pair[2]),
+        )
+        taken: set[str] = set()
+        for _score, old, new in pairs:
+            if old not in taken and new not in taken:
+                taken |= {old, new}
+                changes.append((name, old, new))
+    return sorted(changes)
 
 
 def _by_name(symbols: Iterable[str]) -> dict[str, set[str]]:
@@ -155,14 +163,13 @@ def _by_name(symbols: Iterable[str]) -> dict[str, set[str]]:
     return names
 
 
-def likeness(one: str, other: str) -> tuple[int, str]:
-    """How alike two declarations are, larger for more; a key to order by."""
-    ahead = next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
-    behind = next(
-        (i for i, (a, b) in enumerate(zip(one[::-1], other[::-1], strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
-    return ahead + behind, other
+def likeness(one: str, other: str) -> float:
+    """How alike two declarations are: the share of both that beginning and end have in common."""
+    limit = min(len(one), len(other))
+    ahead = 0
+    while ahead < limit and one[ahead] == other[ahead]:
+        ahead += 1
+    behind = 0
+    while behind < limit - ahead and one[-1 - behind] == other[-1 - behind]:
+        behind += 1
+    return 2 * (ahead + behind) / max(1, len(one) + len(other))

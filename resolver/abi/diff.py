@@ -143,7 +143,7 @@ def _break(link: WheelLink, symbol: str, right: Match) -> Break:
     return Break(
         symbol=symbol,
         before=before,
-        after=tuple(sorted(after, key=lambda name: likeness(before, name), reverse=True)),
+        after=tuple(sorted(after, key=lambda name: (-likeness(before, name), name))),
         library=link.history.library(symbol),
         members=tuple(row.member.path for row in link.members if symbol in row.symbols),
     )

@@ -152,7 +152,7 @@ def _missing_symbol(
 def _instead(link: WheelLink, match: Match, symbol: str) -> str:
     wanted = demangle(symbol)
     names = {demangle(name) for name in overloads(link.history, match.index, symbol)} - {wanted}
-    ordered = sorted(names, key=lambda name: likeness(wanted, name), reverse=True)
+    ordered = sorted(names, key=lambda name: (-likeness(wanted, name), name))
     more = f" and {len(ordered) - _MAX_OVERLOADS} more" if len(ordered) > _MAX_OVERLOADS else ""
     return " | ".join(ordered[:_MAX_OVERLOADS]) + more
 
