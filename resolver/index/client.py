@@ -92,10 +92,14 @@ class ChannelIndex:
             told |= self._reader.notices
             for channel, cause in self._down.items():
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
-            for name, projects in self._refused.items():
+            alike: dict[tuple[NormalizedName, ...], list[str]] = {}
+            for name, projects in sorted(self._refused.items()):
+                alike.setdefault(tuple(sorted(projects)), []).append(name)
+            for refused, names in alike.items():
+                who = f"index {names[0]} is" if len(names) == 1 else f"{' and '.join(names)} are"
                 told.add(
-                    f"index {name} is not asked for {', '.join(sorted(projects))}: built-in "
-                    "channels and the default index alone may supply them"
+                    f"{who} not asked for {', '.join(refused)}: built-in channels and the default "
+                    "index alone may supply them"
                 )
         return tuple(sorted(told))
 

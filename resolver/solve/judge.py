@@ -153,9 +153,11 @@ def _alternatives(
                     ),
                 )
             )
-    found.sort(key=lambda item: item[:2])
-    # Two sets may change the asked-for packages alike.
-    return tuple(dict.fromkeys(alternative for _, _, alternative in found))
+    found.sort(key=lambda item: (item[0], item[2].grade.rank, item[1]))
+    # Two sets may change the asked-for packages alike: the better known one is told.
+    return tuple({alternative.command: alternative for _, _, alternative in found[::-1]}.values())[
+        ::-1
+    ]
 
 
 def _text(specifier: SpecifierSet) -> str | None:

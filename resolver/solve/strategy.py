@@ -27,7 +27,7 @@ from resolver.solve.diagnose import diagnose
 from resolver.solve.pairs import find_pairs
 from resolver.solve.ports import Evidence
 from resolver.solve.provider import Problem
-from resolver.solve.run import Solution, solve
+from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
 
 TORCH = canonicalize_name("torch")
@@ -58,6 +58,14 @@ def resolve(
     roots = roots_of(workspace, request)
     base = base_problem(workspace, knowledge, request, roots)
     notes: list[str] = []
+    if any(need.reason is not None for need in workspace.rules.target_needs()):
+        # The wish itself cannot hold: no index has to be asked.
+        return Outcome(
+            target=target,
+            requests=request_texts(request),
+            verdict="conflict",
+            conflict=diagnose(workspace, base, Failure(causes=())),
+        )
     if request.use_tuples and request.prefer == "known-good":
         for known in ranked_tuples(knowledge, target, request):
             problem = tuple_problem(base, known, target, request)
