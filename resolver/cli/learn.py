@@ -91,7 +91,7 @@ def _learn_cell(
     with wiring.open_workspace(
         known, target, wiring.IndexOptions(), exclude_newer=moment
     ) as workspace:
-        outcome = strategy.resolve(workspace, known, wiring.NoEvidence(), request)
+        outcome = strategy.resolve(workspace, known, request)
         if outcome.conflict is not None:
             raise AbilockError(
                 f"{chosen.id} does not solve on {target.machine} with Python "

@@ -192,7 +192,7 @@ def resolve(
         exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
         named_tags=named_tags(stated),
     ) as workspace:
-        outcome = strategy.resolve(workspace, known, wiring.NoEvidence(), request)
+        outcome = strategy.resolve(workspace, known, request)
     if outcome.verdict == "solved":
         lock = pylock.build_lock(
             outcome,

@@ -94,7 +94,7 @@ def why(
     )
     request = Request(requirements=tuple(stated), use_tuples=not no_tuples, pre=pre)
     with wiring.open_workspace(known, target, options, named_tags=named_tags(stated)) as workspace:
-        judgement = judge(workspace, known, wiring.NoEvidence(), request)
+        judgement = judge(workspace, known, request)
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))
     else:

@@ -16,18 +16,19 @@ from packaging.utils import NormalizedName
 from platformdirs import user_cache_path
 
 from resolver import __version__
-from resolver.compat.load import load_knowledge
+from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.target_rules import TargetRules
 from resolver.errors import UsageError
 from resolver.model.artifact import Artifact
+from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
-from resolver.model.outcome import Pair
 from resolver.model.target import Target
 from resolver.solve.catalog import CatalogBuilder
 from resolver.solve.workspace import Workspace
 
 if TYPE_CHECKING:
+    from resolver.index.client import ChannelIndex
     from resolver.index.settings import Settings
 
 
@@ -41,14 +42,6 @@ class IndexOptions:
     offline: bool = False
     no_cache: bool = False
     cache_dir: Path | None = None
-
-
-class NoEvidence:
-    """Where no bytes were read."""
-
-    def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:  # noqa: ARG002
-        """Nothing is known."""
-        return None
 
 
 def knowledge() -> Knowledge:
@@ -83,9 +76,13 @@ def open_workspace(
 
     Raises UsageError for settings that cannot be used.
     """
+    from resolver.abi.source import ByteSource, FileSource
+    from resolver.abi.store import EvidenceStore
+    from resolver.cli.evidence import WheelEvidence
     from resolver.index.cache import Cache
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
+    from resolver.index.ranges import RangeSource
 
     settings = load_user_settings(options)
     offline = options.offline or settings.offline
@@ -109,16 +106,54 @@ def open_workspace(
     )
     rules = TargetRules(known, target)
     builder = CatalogBuilder(target=target, rules=rules, exclude_newer=exclude_newer)
+
+    def opener(artifact: Artifact) -> ByteSource | None:
+        if artifact.path is not None:
+            return FileSource(Path(artifact.path))
+        if artifact.url is None or offline:
+            return None
+        return RangeSource(http, artifact.url, size=artifact.size)
+
+    def siblings(artifact: Artifact) -> list[Artifact]:
+        return _siblings(index, artifact, target)
+
+    directory = knowledge_path() / "abi"
+    stores = [EvidenceStore(cache_dir)] if cache_dir is not None else []
+    evidence = WheelEvidence(
+        known,
+        target,
+        directory,
+        opener=opener,
+        siblings=siblings,
+        stores=[*stores, EvidenceStore(directory)],
+    )
     try:
         yield Workspace(
             index=index,
             rules=rules,
+            evidence=evidence,
             target=target,
             builder=builder,
             overrides=overrides or {},
         )
     finally:
+        evidence.close()
         index.close()
+
+
+def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[Artifact]:
+    """Files of the same release on the default index that this machine takes, by name."""
+    public = artifact.version.__replace__(local=None)
+    found = [
+        other
+        for listing in index.listings(artifact.name)
+        if listing.channel == DEFAULT_CHANNEL
+        for other in listing.files(public)
+        if other.kind == "wheel"
+        and other.sha256 != artifact.sha256
+        and not other.tags.isdisjoint(target.tags)
+    ]
+    return sorted(found, key=lambda other: other.filename)
 
 
 def _cache_dir(configured: Path | None) -> Path:

@@ -232,3 +232,39 @@ class RangeFile(io.RawIOBase):
             offset = index * BLOCK - begin
             self._blocks[index] = body[offset : offset + BLOCK]
             index += 1
+
+
+class RangeSource(RangeFile):
+    """The same file for readers that know what they want: each read is one request, none is kept.
+
+    Reads may run in several threads at once. Nothing is fetched before the first, where ``size`` is
+    known. Raises as RangeFile does.
+    """
+
+    def __init__(self, client: HttpClient, url: str, *, size: int | None = None) -> None:
+        super().__init__(client, url, size=0 if size is not None else None)
+        self.size = size if size is not None else self.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset``, fewer only at the end of the file."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
+            return b""
+        answer = self._request(f"bytes={offset}-{end - 1}", end - offset)
+        if answer.status != 206:
+            raise RangesIgnored(
+                f"{self._shown}: the server ignores range requests", url=self._shown
+            )
+        found = self._content_range(answer)
+        if found[:2] != (offset, end - 1) or found[2] not in (None, self.size):
+            raise DamagedData(
+                f"{self._shown}: asked for bytes {offset}-{end - 1} of {self.size}, the server "
+                f"sent {found[0]}-{found[1]} of {found[2]}"
+            )
+        etag = answer.headers.get("etag")
+        with self._lock:
+            if self._etag is not None and etag is not None and etag != self._etag:
+                raise DamagedData(f"{self._shown}: the file changed while it was read")
+            self._etag = self._etag or etag
+            self.bytes_read += len(answer.body)
+        return answer.body

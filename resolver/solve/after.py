@@ -60,7 +60,7 @@ class NotTogether:
         ):
             return ()
         return tuple(
-            (Bound(name, OtherThan(version), self.reason, "known-bad set"),)
+            (Bound.because(name, OtherThan(version), self.reason, "known-bad set"),)
             for name, version in self.members.items()
         )
 
@@ -92,7 +92,7 @@ class SameVersion:
             )
             ways.append(
                 tuple(
-                    Bound(other.name, _OfPublic(anchor.version.public), reason, text)
+                    Bound.because(other.name, _OfPublic(anchor.version.public), reason, text)
                     for other in others
                 )
             )

@@ -65,13 +65,26 @@ class Same:
 class Bound:
     """A requirement on a project that no specifier can state: which files of it will do.
 
-    ``accepts`` decides by candidate; ``reason`` is what its rejects are told.
+    ``accepts`` decides by file; ``explain`` says why one of its rejects will not do (of the bound
+    itself, where no file is named). ``text`` is the bound in words.
     """
 
     project: NormalizedName
     accepts: Callable[[Artifact], bool]
-    reason: Reason
+    explain: Callable[[Artifact | None], tuple[Reason, ...]]
     origin: str
+    text: str
+
+    @classmethod
+    def because(
+        cls,
+        project: NormalizedName,
+        accepts: Callable[[Artifact], bool],
+        reason: Reason,
+        origin: str,
+    ) -> Bound:
+        """A bound with one reason for whatever it rejects."""
+        return cls(project, accepts, lambda _: (reason,), origin, reason.needs)
 
     @property
     def identifier(self) -> str:
@@ -79,7 +92,7 @@ class Bound:
         return self.project
 
     def __str__(self) -> str:
-        return f"{self.project} ({self.reason.needs})"
+        return f"{self.project} ({self.text})"
 
 
 Need = Wanted | Same | Bound | HostNeed

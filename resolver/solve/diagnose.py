@@ -40,7 +40,12 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     if not reasons:
         reasons += exclusive_pins(workspace, core, problem)
     if not reasons:
-        reasons += from_failure(workspace, failure)
+        reasons += from_failure(workspace, problem, failure)
+    if not reasons:
+        chain = find_chain(workspace, problem, failure)
+        if chain is not None:
+            failure = replace(failure, causes=chain.last, trail=chain.steps)
+            reasons += from_failure(workspace, problem, failure)
     requests = tuple(str(need) for need in core if not isinstance(need, Same))
     return Conflict(requests=requests, reasons=unique(reasons), trail=_trail_text(failure))
 
@@ -91,7 +96,7 @@ def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
     catalog = workspace.catalog(need.project)
     matching = [a for a in catalog.usable if need.specifier.contains(a.version, prereleases=True)]
     if matching:
-        return _all_pre_releases(problem, need, matching)
+        return _not_taken(workspace, problem, need, matching)
     rejected = [
         rejection
         for rejection in catalog.rejected
@@ -113,11 +118,18 @@ def _spoken_for(reasons: Sequence[Reason]) -> Reason:
     return replace(head, found=f"{head.found}; and {len(reasons) - 1} older releases alike")
 
 
-def _all_pre_releases(problem: Problem, need: Wanted, matching: Sequence[Artifact]) -> list[Reason]:
-    if problem.pre or need.specifier.prereleases:
+def _not_taken(
+    workspace: Workspace, problem: Problem, need: Wanted, matching: Sequence[Artifact]
+) -> list[Reason]:
+    """Why none of the files that match a request counts; empty where one does."""
+    if any(True for _ in Provider(workspace, problem, {}).match(need.identifier, [need])):
         return []
-    if not all(a.version.is_prerelease or a.yanked for a in matching):
-        return []
+    for constraint in problem.constraints.get(need.project, ()):
+        within = constraint.specifier
+        left = [a for a in matching if within.contains(a.version, prereleases=True)]
+        if not left:
+            return [_constrained(need, constraint, matching)]
+        matching = left
     newest = matching[0]
     if newest.yanked:
         return [
@@ -140,6 +152,17 @@ def _all_pre_releases(problem: Problem, need: Wanted, matching: Sequence[Artifac
             remedy="add --pre to accept pre-releases",
         )
     ]
+
+
+def _constrained(need: Wanted, constraint: Wanted, matching: Sequence[Artifact]) -> Reason:
+    return Reason(
+        code=Code.VERSION_CONFLICT,
+        subject=str(need.project),
+        needs=f"{need.project}{need.specifier} ({need.origin})",
+        found=f"{constraint.project}{constraint.specifier} ({constraint.origin})",
+        evidence=f"versions listed by channel {matching[0].channel}",
+        remedy="relax one of the two",
+    )
 
 
 def _nothing(need: Wanted, catalog: Catalog) -> Reason:
@@ -286,43 +309,62 @@ def _says(artifact: Artifact, project: NormalizedName, specifier: SpecifierSet) 
 # whatever the search ran into last
 
 
-def from_failure(workspace: Workspace, failure: Failure) -> list[Reason]:
+def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> list[Reason]:
     """Reasons from the search: unmet host needs and bounds first, then what wants what."""
     told: list[Reason] = []
     causes = [*failure.causes, *(cause for _, group in failure.rejected for cause in group)]
     for cause in causes:
-        need = cause.need
-        if isinstance(need, (HostNeed, Bound)) and need.reason is not None:
-            told.append(need.reason)
+        match cause.need:
+            case HostNeed() if cause.need.reason is not None:
+                told.append(cause.need.reason)
+            case Bound():
+                told += cause.need.explain(_barred(workspace, cause.need, causes))
+            case _:
+                pass
     # The newest candidate of each project speaks for the older ones that fail alike.
-    heads: dict[tuple[Code, str, str | None], Reason] = {}
+    heads: dict[tuple[Code, str], Reason] = {}
     for reason in told:
         project = reason.subject.split(" ")[0]
-        heads.setdefault((reason.code, project, reason.needs), reason)
+        heads.setdefault((reason.code, project), reason)
     reasons = list(heads.values())
     wanted: dict[NormalizedName, list[Cause]] = defaultdict(list)
     for cause in failure.causes:
         if isinstance(cause.need, Wanted):
             wanted[cause.need.project].append(cause)
     for project in sorted(wanted, key=lambda name: (_order(name), name)):
-        reasons += _disagreement(workspace, project, wanted[project])
+        reasons += _disagreement(workspace, problem, project, wanted[project])
     return reasons
 
 
+def _barred(workspace: Workspace, bound: Bound, causes: Sequence[Cause]) -> Artifact | None:
+    """The file that a bound keeps out: the best that satisfies all else of its project."""
+    others = [
+        cause.need.specifier
+        for cause in causes
+        if isinstance(cause.need, Wanted) and cause.need.project == bound.project
+    ]
+    for artifact in workspace.catalog(bound.project).usable:
+        if not bound.accepts(artifact) and all(
+            specifier.contains(artifact.version, prereleases=True) for specifier in others
+        ):
+            return artifact
+    return None
+
+
 def _disagreement(
-    workspace: Workspace, project: NormalizedName, causes: Sequence[Cause]
+    workspace: Workspace, problem: Problem, project: NormalizedName, causes: Sequence[Cause]
 ) -> list[Reason]:
+    for cause in causes:
+        # One that nothing satisfies alone says more than that two exclude each other.
+        if nothing := absent(workspace, problem, cause.need):
+            return nothing
     together = SpecifierSet()
-    needs: list[Need] = []
     for cause in causes:
         if isinstance(cause.need, Wanted):
             together &= cause.need.specifier
-            needs.append(cause.need)
-    if any(isinstance(need, Wanted) for need in needs):
-        whole = Wanted(project, together)
-        nothing = absent(workspace, Problem(roots=()), whole)
-        if len(causes) == 1:
-            return nothing
+    origin = ", ".join(sorted({_who(cause) for cause in causes}))
+    if absent_together := _constraint_bars(workspace, problem, Wanted(project, together, origin=origin)):
+        return absent_together
     said = sorted({f"{_who(cause)} requires {cause.need}" for cause in causes})
     if len(said) < 2:
         return []

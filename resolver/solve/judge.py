@@ -12,7 +12,6 @@ from resolver.model.outcome import Alternative, Change, Judgement, Outcome
 from resolver.model.reason import Code, Grade, Severity
 from resolver.model.target import Target
 from resolver.solve.diagnose import unique
-from resolver.solve.ports import Evidence
 from resolver.solve.strategy import Request, bad_tuples, covers, resolve
 from resolver.solve.workspace import Workspace
 
@@ -20,14 +19,12 @@ from resolver.solve.workspace import Workspace
 _UNKNOWN = frozenset({Code.NOT_IN_SNAPSHOT})
 
 
-def judge(
-    workspace: Workspace, knowledge: Knowledge, evidence: Evidence, request: Request
-) -> Judgement:
+def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judgement:
     """Accept or reject the set of ``request``. Raises IndexFailure when an index is silent."""
     target = workspace.target
     asked = _asked(request)
     named = _named_bad(knowledge, target, asked) if request.use_tuples else ()
-    outcome = resolve(workspace, knowledge, evidence, request)
+    outcome = resolve(workspace, knowledge, request)
     requests = outcome.requests
     if outcome.verdict == "solved":
         return _accepted(outcome, named, asked)
@@ -43,7 +40,7 @@ def judge(
         verdict="unknown" if unknown else "rejected",
         grade=min((r.grade for r in decided), key=lambda grade: grade.rank, default=Grade.MEASURED),
         reasons=reasons,
-        alternatives=_alternatives(workspace, knowledge, evidence, request, asked),
+        alternatives=_alternatives(workspace, knowledge, request, asked),
         remedies=_remedies(named),
         notes=outcome.notes,
     )
@@ -109,7 +106,6 @@ def _accepted(
 def _alternatives(
     workspace: Workspace,
     knowledge: Knowledge,
-    evidence: Evidence,
     request: Request,
     asked: dict[NormalizedName, SpecifierSet],
 ) -> tuple[Alternative, ...]:
@@ -137,7 +133,7 @@ def _alternatives(
             constraints=request.constraints,
             pre=request.pre,
         )
-        if resolve(workspace, knowledge, evidence, again).verdict == "solved":
+        if resolve(workspace, knowledge, again).verdict == "solved":
             quoted = " ".join(f"'{pin}'" for pin in pins)
             target = workspace.target
             arch = ",".join(str(a).replace("_", "") for a in target.archs)

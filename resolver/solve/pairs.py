@@ -34,6 +34,7 @@ def find_pairs(
         _judge(package, torch, known, members, evidence)
         for package in packages
         if is_extension(package, channel_projects)
+        or evidence.pair(package.artifact, torch.artifact) is not None
     )
 
 
@@ -55,19 +56,24 @@ def _judge(
 ) -> Pair:
     names = (str(package), str(torch))
     measured = evidence.pair(package.artifact, torch.artifact)
-    if measured is not None:
+    if measured is not None and measured.grade is Grade.MEASURED:
         return measured
     if (
         known is not None
         and members.get(package.artifact.name) == package.artifact.version
         and members.get(_TORCH) == torch.artifact.version
+        and (measured is None or known.grade.rank < measured.grade.rank)
     ):
+        also = f"; {measured.evidence} ({measured.grade})" if measured is not None else ""
         return Pair(
             extension=names[0],
             torch=names[1],
             grade=known.grade,
-            evidence=f"{known.id}: {known.source}",
+            evidence=f"{known.id}: {known.source}{also}",
+            symbols=None if measured is None else measured.symbols,
         )
+    if measured is not None:
+        return measured
     for requirement in package.metadata.requires:
         if canonicalize_name(requirement.name) == _TORCH and requirement.specifier:
             return Pair(

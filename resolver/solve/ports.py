@@ -11,6 +11,7 @@ from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Pair
 from resolver.model.reason import Reason
+from resolver.solve.candidate import Bound
 
 
 class Index(Protocol):
@@ -76,8 +77,24 @@ class Rules(Protocol):
 
 
 class Evidence(Protocol):
-    """What the bytes of files say of them together."""
+    """What the bytes of files say: of the host, and of torch beside them."""
+
+    def prefetch(self, artifacts: Iterable[Artifact]) -> None:
+        """Start reading the files among ``artifacts`` that may link with torch."""
+        ...
+
+    def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
+        """What a file's bytes need of CUDA, GPUs and torch; empty where they are not read.
+
+        Reads the file where it may link with torch. Raises nothing: a file that cannot be read
+        has no needs, and its pair no measured grade.
+        """
+        ...
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
-        """The measured pair, None where the bytes of one of them are not known."""
+        """The pair as its bytes have it, None where the bytes of one of them are not known."""
+        ...
+
+    def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
+        """What a user must be told of a chosen pair: features that are missing; never fatal."""
         ...

@@ -163,6 +163,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         for candidate in found():
             if isinstance(candidate, Candidate):
                 self._workspace.index.prefetch_metadata([candidate.artifact])
+                self._workspace.evidence.prefetch([candidate.artifact])
             break
         return found
 

@@ -12,7 +12,7 @@ from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooD
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
-from resolver.solve.propagate import Cause, propagate
+from resolver.solve.propagate import Cause, Forced, propagate
 from resolver.solve.provider import Problem, Provider, Restart
 from resolver.solve.workspace import Workspace
 
@@ -34,11 +34,13 @@ class Failure:
     ``causes`` are the requirements of one project that nothing satisfies together, ``trail`` all
     that brought them about, what was asked first (both complete where propagation proved the
     conflict, the search's last ones otherwise). ``dead`` are candidates that no solution has, each
-    with its need that nothing satisfies; ``rejected`` all that the search turned down.
+    with its need that nothing satisfies beside the ``forced`` ones; ``rejected`` all that the
+    search turned down.
     """
 
     causes: tuple[Cause, ...]
     trail: tuple[Cause, ...] = ()
+    forced: Forced = field(default_factory=Forced)
     dead: Mapping[AnyCandidate, Need] = field(default_factory=dict)
     rejected: tuple[tuple[AnyCandidate, tuple[Cause, ...]], ...] = ()
 
@@ -91,6 +93,7 @@ def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
             return Failure(
                 causes=causes,
                 trail=forced.trail(causes),
+                forced=forced,
                 dead=dead,
                 rejected=tuple(ledger.rejected),
             )
@@ -101,7 +104,7 @@ def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
             continue  # each adds to the dead, so this ends
         except ResolutionImpossible as error:
             causes = tuple(Cause(info.requirement, info.parent) for info in error.causes)
-            return Failure(causes=causes, dead=dead, rejected=tuple(ledger.rejected))
+            return Failure(causes=causes, forced=forced, dead=dead, rejected=tuple(ledger.rejected))
         except ResolutionTooDeep as error:
             raise AbilockError(
                 f"no answer after {_MAX_ROUNDS} rounds of search",

@@ -25,7 +25,6 @@ from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.diagnose import diagnose
 from resolver.solve.pairs import find_pairs
-from resolver.solve.ports import Evidence
 from resolver.solve.provider import Problem
 from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
@@ -50,9 +49,7 @@ class Request:
     locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
 
 
-def resolve(
-    workspace: Workspace, knowledge: Knowledge, evidence: Evidence, request: Request
-) -> Outcome:
+def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome:
     """Answer ``request``. Raises IndexFailure when an index that counts does not answer."""
     target = workspace.target
     roots = roots_of(workspace, request)
@@ -71,11 +68,11 @@ def resolve(
             problem = tuple_problem(base, known, target, request)
             result = solve(workspace, problem)
             if isinstance(result, Solution):
-                return _accept(workspace, knowledge, evidence, request, result, known, notes)
+                return _accept(workspace, knowledge, request, result, known, notes)
             notes.append(f"known-good set {known.id} was tried and does not fit this request")
     result = solve(workspace, base)
     if isinstance(result, Solution):
-        return _accept(workspace, knowledge, evidence, request, result, None, notes)
+        return _accept(workspace, knowledge, request, result, None, notes)
     return Outcome(
         target=target,
         requests=request_texts(request),
@@ -229,7 +226,9 @@ def _bounds(
             bounds[name].append((version, need))
         elif _torch_pair(members):
             name = next(n for n in members if n != TORCH)
-            bound = Bound(TORCH, OtherThan(members[TORCH]), reason, f"{name} {members[name]}")
+            bound = Bound.because(
+                TORCH, OtherThan(members[TORCH]), reason, f"{name} {members[name]}"
+            )
             bounds[name].append((members[name], bound))
     return {name: tuple(pairs) for name, pairs in bounds.items()}
 
@@ -256,7 +255,6 @@ def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, 
 def _accept(
     workspace: Workspace,
     knowledge: Knowledge,
-    evidence: Evidence,
     request: Request,
     solution: Solution,
     known: KnownTuple | None,
@@ -264,11 +262,14 @@ def _accept(
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
-    pairs = find_pairs(packages, knowledge, known, target.machine, evidence)
+    pairs = find_pairs(packages, knowledge, known, target.machine, workspace.evidence)
+    torch = next((p for p in packages if p.artifact.name == TORCH), None)
     reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:
         reasons += workspace.rules.remarks(package.artifact, package.metadata)
         reasons += file_remarks(package.artifact)
+        if torch is not None and package is not torch:
+            reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
     weak = [pair for pair in pairs if pair.grade.rank > Grade.REPORTED.rank]
     if request.strict and weak:
         unverified = tuple(

@@ -17,7 +17,7 @@ from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import Catalog, CatalogBuilder, Rejection
-from resolver.solve.ports import Index, Rules
+from resolver.solve.ports import Evidence, Index, Rules
 
 ArtifactKey = NewType("ArtifactKey", tuple[str, str, str | None])
 
@@ -36,6 +36,7 @@ class Workspace:
 
     index: Index
     rules: Rules
+    evidence: Evidence
     target: Target
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
@@ -111,6 +112,7 @@ class Workspace:
             if metadata.requires_python and not artifact.requires_python:
                 yield self._python_need(metadata, origin)
             yield from self.rules.candidate_needs(artifact, metadata)
+            yield from self.evidence.needs(artifact, metadata)
         elif extra not in metadata.extras:
             return  # as pip and uv: an extra that a release does not have adds nothing
         for requirement in metadata.requires:
