@@ -55,12 +55,22 @@ def _verdict(link: WheelLink) -> list[str]:
         return ["  needs no symbol of torch"]
     works = torch_range(link, link.mask)
     lines = [f"  links with {works or 'no torch that was read'} ({len(link.symbols)} symbols)"]
+    groups: list[tuple[tuple[str, ...], list[str]]] = []
     for column, build in enumerate(link.history.builds):
-        if not link.builds >> column & 1 or link.mask >> column & 1:
+        if not link.builds >> column & 1:
             continue
-        names = link.missing(column)
+        names = () if link.mask >> column & 1 else link.missing(column)
+        if groups and groups[-1][0] == names:
+            groups[-1][1].append(str(build.version))
+        else:
+            groups.append((names, [str(build.version)]))
+    for names, versions in groups:
+        if not names:
+            continue
+        which = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        verb = "lacks" if len(versions) == 1 else "lack"
         shown = [demangle(name) for name in names[:_MAX_MISSING]]
-        lines.append(f"  torch {build.version} lacks {len(names)}:")
+        lines.append(f"  torch {which} {verb} {len(names)}:")
         lines += [f"      {name}" for name in shown]
         if len(names) > _MAX_MISSING:
             lines.append(f"      and {len(names) - _MAX_MISSING} more")

@@ -9,7 +9,9 @@ import typer
 
 from resolver import __version__
 from resolver.cli import console
+from resolver.cli.diff import diff
 from resolver.cli.export import export
+from resolver.cli.inspect import inspect
 from resolver.cli.knowledge import app as knowledge_app
 from resolver.cli.resolve import resolve
 from resolver.cli.why import why
@@ -27,6 +29,8 @@ app = typer.Typer(
 app.command()(resolve)
 app.command()(export)
 app.command()(why)
+app.command()(inspect)
+app.command()(diff)
 app.add_typer(knowledge_app)
 
 

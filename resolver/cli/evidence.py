@@ -66,7 +66,7 @@ class WheelEvidence:
     """The Evidence of ``resolver.solve.ports`` over real files.
 
     ``siblings`` lists the files of an artifact's release that can be read instead of it.
-    ``stores`` are asked in order; what is read is kept in the first.
+    ``stores`` are asked in order; with ``keep`` what is read goes into the first.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class WheelEvidence:
         opener: Opener,
         siblings: Callable[[Artifact], Sequence[Artifact]],
         stores: Sequence[EvidenceStore] = (),
+        keep: bool = False,
         on_read: Callable[[Artifact], None] = lambda _: None,
     ) -> None:
         self._known = known
@@ -86,6 +87,7 @@ class WheelEvidence:
         self._opener = opener
         self._siblings = siblings
         self._stores = stores
+        self._keep = stores[0] if keep and stores else None
         self._on_read = on_read
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
         self._lock = Lock()
@@ -417,7 +419,7 @@ class WheelEvidence:
                 source,
                 filename=artifact.filename,
                 sha256=artifact.sha256,
-                store=self._stores[0] if self._stores else None,
+                store=self._keep,
             )
         except AbilockError as error:
             self._failures[_key(artifact)] = f"{artifact.filename} could not be read: {error}"

@@ -17,6 +17,8 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.target import Target
 
 MACHINES = ("x86_64", "aarch64")
+# Wheels are looked at whatever glibc they want; PEP 600 tags end where glibc does.
+_NEWEST_GLIBC = (2, 60)
 PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 CudaOption = Annotated[
@@ -85,6 +87,21 @@ def make_target(
         driver=_driver(driver),
         toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
         gpu=gpu,
+    )
+
+
+def make_platform(
+    knowledge: Knowledge, host: Host, *, python: str | None, machine: str | None
+) -> Target:
+    """A target of which only Python and machine count: for looking at wheels, not at a GPU."""
+    version, free_threaded = _python(python, host)
+    return Target(
+        cuda=max(knowledge.cuda),
+        archs=(),
+        python=version,
+        free_threaded=free_threaded,
+        machine=_machine(machine, host),
+        glibc=_NEWEST_GLIBC,
     )
 
 

@@ -28,6 +28,10 @@ from resolver.solve.catalog import CatalogBuilder
 from resolver.solve.workspace import Workspace
 
 if TYPE_CHECKING:
+    from resolver.abi.source import ByteSource
+    from resolver.abi.store import EvidenceStore
+    from resolver.abi.wheel import WheelFacts
+    from resolver.cli.evidence import Opener
     from resolver.index.client import ChannelIndex
     from resolver.index.settings import Settings
 
@@ -62,23 +66,26 @@ def cuda_tags(known: Knowledge, cuda: CudaVersion, extra: tuple[str, ...] = ()) 
     return tuple(dict.fromkeys([*tags, *extra]))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """An open connection to the user's indexes, and where evidence is kept."""
+
+    index: ChannelIndex
+    opener: Opener
+    stores: tuple[EvidenceStore, ...]
+    abi_directory: Path
+
+
 @contextmanager
-def open_workspace(
-    known: Knowledge,
-    target: Target,
-    options: IndexOptions,
-    *,
-    overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
-    exclude_newer: datetime | None = None,
-    named_tags: tuple[str, ...] = (),
-) -> Iterator[Workspace]:
-    """A workspace over the user's indexes; closed connections on leaving.
+def open_session(
+    known: Knowledge, options: IndexOptions, tags: tuple[str, ...]
+) -> Iterator[Session]:
+    """The user's indexes, ``tags`` being the index tags to visit; closed on leaving.
 
     Raises UsageError for settings that cannot be used.
     """
-    from resolver.abi.source import ByteSource, FileSource
+    from resolver.abi.source import FileSource
     from resolver.abi.store import EvidenceStore
-    from resolver.cli.evidence import WheelEvidence
     from resolver.index.cache import Cache
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
@@ -98,14 +105,12 @@ def open_workspace(
         settings=settings,
         channels=known.channels,
         snapshot=known.snapshot,
-        cuda_tags=cuda_tags(known, target.cuda, named_tags),
+        cuda_tags=tags,
         cache=Cache(cache_dir),
         http=http,
         only=frozenset(options.channels) or None,
         offline=offline,
     )
-    rules = TargetRules(known, target)
-    builder = CatalogBuilder(target=target, rules=rules, exclude_newer=exclude_newer)
 
     def opener(artifact: Artifact) -> ByteSource | None:
         if artifact.path is not None:
@@ -114,31 +119,84 @@ def open_workspace(
             return None
         return RangeSource(http, artifact.url, size=artifact.size)
 
-    def siblings(artifact: Artifact) -> list[Artifact]:
-        return _siblings(index, artifact, target)
-
     directory = knowledge_path() / "abi"
-    stores = [EvidenceStore(cache_dir)] if cache_dir is not None else []
-    evidence = WheelEvidence(
-        known,
-        target,
-        directory,
-        opener=opener,
-        siblings=siblings,
-        stores=[*stores, EvidenceStore(directory)],
-    )
+    shipped = EvidenceStore(directory)
+    stores = (EvidenceStore(cache_dir), shipped) if cache_dir is not None else (shipped,)
     try:
-        yield Workspace(
-            index=index,
-            rules=rules,
-            evidence=evidence,
-            target=target,
-            builder=builder,
-            overrides=overrides or {},
-        )
+        yield Session(index=index, opener=opener, stores=stores, abi_directory=directory)
     finally:
-        evidence.close()
         index.close()
+
+
+def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> WheelFacts:
+    """The facts of one wheel, from a store or from its bytes.
+
+    Raises UsageError where there is no way to its bytes, DamagedData and IndexFailure as reading
+    does.
+    """
+    from resolver.abi.inspect import read_evidence
+
+    if artifact.sha256 is not None:
+        for store in session.stores:
+            if (facts := store.get(artifact.sha256, full=full)) is not None:
+                return facts
+    source = session.opener(artifact)
+    if source is None:
+        raise UsageError(
+            f"{artifact.filename} was not read before, and cannot be read now",
+            hint="run without --offline, or name the wheel's file",
+        )
+    return read_evidence(
+        source,
+        filename=artifact.filename,
+        sha256=artifact.sha256,
+        full=full,
+        store=session.stores[0] if len(session.stores) > 1 else None,
+    )
+
+
+@contextmanager
+def open_workspace(
+    known: Knowledge,
+    target: Target,
+    options: IndexOptions,
+    *,
+    overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
+    exclude_newer: datetime | None = None,
+    named_tags: tuple[str, ...] = (),
+) -> Iterator[Workspace]:
+    """A workspace over the user's indexes; closed connections on leaving.
+
+    Raises UsageError for settings that cannot be used.
+    """
+    from resolver.cli.evidence import WheelEvidence
+
+    rules = TargetRules(known, target)
+    with open_session(known, options, cuda_tags(known, target.cuda, named_tags)) as session:
+
+        def siblings(artifact: Artifact) -> list[Artifact]:
+            return _siblings(session.index, artifact, target)
+
+        evidence = WheelEvidence(
+            known,
+            target,
+            session.abi_directory,
+            opener=session.opener,
+            siblings=siblings,
+            stores=session.stores,
+            keep=len(session.stores) > 1,
+        )
+        try:
+            yield Workspace(
+                index=session.index,
+                rules=rules,
+                evidence=evidence,
+                target=target,
+                builder=CatalogBuilder(target=target, rules=rules, exclude_newer=exclude_newer),
+                overrides=overrides or {},
+            )
+        finally:
+            evidence.close()
 
 
 def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[Artifact]:

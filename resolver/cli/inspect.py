@@ -1,0 +1,188 @@
+"""``abilock inspect``: what the bytes of a wheel say, and which torch it links with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
+
+import typer
+from packaging.utils import (
+    InvalidWheelFilename,
+    NormalizedName,
+    canonicalize_name,
+    parse_wheel_filename,
+)
+
+from resolver.cli import console, wiring
+from resolver.cli.host import probe_host
+from resolver.cli.options import MachineOption, PythonOption, make_platform
+from resolver.cli.requirement import parse_requirement
+from resolver.cli.resolve import (
+    CacheDirOption,
+    ChannelOption,
+    Format,
+    FormatOption,
+    IndexOption,
+    NoCacheOption,
+    OfflineOption,
+    named_tags,
+)
+from resolver.errors import UsageError
+from resolver.model.artifact import Artifact
+from resolver.model.target import Target
+
+
+def inspect(
+    wheel: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHEEL|URL|NAME==VERSION...", help="Wheels: files, addresses or releases."
+        ),
+    ],
+    python: PythonOption = None,
+    machine: MachineOption = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Read device code too: downloads every native member.")
+    ] = False,
+    index: IndexOption = None,
+    channel: ChannelOption = None,
+    offline: OfflineOption = False,
+    no_cache: NoCacheOption = False,
+    cache_dir: CacheDirOption = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code."""
+    from resolver.abi.history_file import load_history
+    from resolver.abi.inspect import (
+        compare_members,
+        comparison_to_json,
+        inspect_facts,
+        inspection_to_json,
+    )
+    from resolver.abi.render import render_comparison, render_inspection
+    from resolver.abi.rules import load_rules
+    from resolver.explain.contract import InspectModel, InspectSetModel
+    from resolver.explain.render_json import dump
+
+    known = wiring.knowledge()
+    platform = make_platform(known, probe_host(), python=python, machine=machine)
+    options = wiring.IndexOptions(
+        index=tuple(index or ()),
+        channels=tuple(channel or ()),
+        offline=offline,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
+    )
+    with wiring.open_session(known, options, _tags(wheel)) as session:
+        history = load_history(session.abi_directory)
+        rules = load_rules(session.abi_directory)
+        inspections = []
+        for text in wheel:
+            artifact = find_wheel(session, text, platform)
+            facts = wiring.read_facts(session, artifact, full=full)
+            inspections.append(inspect_facts(facts, history=history, rules=rules))
+    comparisons = [
+        compare_members(
+            one.wheel.filename, one.wheel.members, other.wheel.filename, other.wheel.members
+        )
+        for i, one in enumerate(inspections)
+        for other in inspections[i + 1 :]
+    ]
+    if format is Format.JSON:
+        documents: list[dict[str, Any]] = [inspection_to_json(found) for found in inspections]
+        if len(documents) == 1:
+            console.data(dump(InspectModel.model_validate(documents[0])))
+        else:
+            shared = [comparison_to_json(comparison) for comparison in comparisons]
+            console.data(
+                dump(InspectSetModel.model_validate({"wheels": documents, "comparisons": shared}))
+            )
+        return
+    blocks = [render_inspection(found) for found in inspections]
+    blocks += [render_comparison(comparison) for comparison in comparisons]
+    console.data("\n".join(blocks))
+
+
+def _tags(texts: Sequence[str]) -> tuple[str, ...]:
+    """Index tags that the releases asked for name by local version."""
+    releases = [text for text in texts if "==" in text and "/" not in text]
+    return named_tags([parse_requirement(text, "wheel") for text in releases])
+
+
+def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact:
+    """The wheel that an argument means: a file, an address, or a release on the indexes.
+
+    Raises UsageError when there is none.
+    """
+    if text.startswith(("https://", "http://")):
+        path = unquote(urlsplit(text).path)
+        return _artifact(PurePosixPath(path).name, url=text)
+    if text.endswith(".whl"):
+        path_ = Path(text)
+        if not path_.is_file():
+            raise UsageError(f"no file {text}", hint="check the name, or write NAME==VERSION")
+        return _artifact(path_.name, path=str(path_.resolve()))
+    requirement, _ = parse_requirement(text, "wheel")
+    project = canonicalize_name(requirement.name)
+    fitting = [
+        artifact
+        for listing in session.index.listings(project)
+        for version in listing.versions
+        if requirement.specifier.contains(version, prereleases=True)
+        for artifact in listing.files(version)
+        if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
+    ]
+    if not fitting:
+        raise UsageError(
+            f"no wheel of {text} for Python {platform.python_short} on {platform.machine}",
+            hint=_known(session, project, platform),
+        )
+    newest = max(artifact.version for artifact in fitting)
+    ranks = platform.tag_rank
+    return min(
+        (artifact for artifact in fitting if artifact.version == newest),
+        key=lambda a: (
+            a.origin == "snapshot",
+            min(ranks[tag] for tag in a.tags if tag in ranks),
+            tuple(-part for part in a.build[:1] if isinstance(part, int)),
+            a.filename,
+        ),
+    )
+
+
+def _known(session: wiring.Session, project: NormalizedName, platform: Target) -> str:
+    versions = sorted(
+        {
+            artifact.version
+            for listing in session.index.listings(project)
+            for artifact in listing.artifacts
+            if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
+        }
+    )
+    if not versions:
+        return f"no index has a wheel of {project} for it: try --python or --machine"
+    shown = ", ".join(map(str, versions[-5:]))
+    return f"newest that it has: {shown}"
+
+
+def _artifact(filename: str, *, url: str | None = None, path: str | None = None) -> Artifact:
+    try:
+        name, version, build, tags = parse_wheel_filename(filename)
+    except InvalidWheelFilename as error:
+        raise UsageError(
+            f"{filename!r} is not a wheel's name: {error}", hint="a wheel is NAME-VERSION-TAGS.whl"
+        ) from error
+    return Artifact(
+        filename=filename,
+        name=name,
+        version=version,
+        kind="wheel",
+        channel="file" if path else "address",
+        origin="directory" if path else "index",
+        tags=tags,
+        build=build,
+        url=url,
+        path=path,
+    )
