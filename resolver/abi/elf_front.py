@@ -238,10 +238,14 @@ def _with_libraries(
     offset = 1
     for raw in text[1:].split(b"\0"):
         start, offset = offset, offset + len(raw) + 1
-        if not raw or (start in used and start not in libraries):
+        if not raw:
             continue
         value = raw.decode("utf-8", "backslashreplace")
-        if start in libraries:
+        if start in used and start not in libraries:
+            # A library that defines versions exports a symbol of its own name.
+            if soname is None and _LIBRARY.fullmatch(value) and _is_own_name(value, filename):
+                soname = value
+        elif start in libraries:
             needed.append(value)
         elif "/" in value or "$" in value:
             paths.extend(path for path in value.split(":") if path)

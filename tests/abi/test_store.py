@@ -153,7 +153,7 @@ def _work(directory: Path, seed: int) -> int:
             found = store.get(sha256)
             wrong += found is not None and found != wanted[sha256]
         if chance.random() < 0.1:
-            for path in entries(directory)[:1]:
+            for path in list(directory.rglob("*.symbols"))[:1]:
                 path.write_bytes(b"damage")
     return wrong
 
