@@ -70,14 +70,7 @@ class EvidenceStore:
 
 
 def _encode(facts: WheelFacts) -> bytes:
-    document = {
-        "filename": facts.filename,
-        "sha256": facts.sha256,
-        "size": facts.size,
-        "depth": facts.depth,
-        "members": [_member_to_json(member) for member in facts.members],
-    }
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 6)
+    return zlib.compress(json.dumps(facts_to_json(facts), separators=(",", ":")).encode(), 6)
 
 
 def _decode(data: bytes) -> WheelFacts:
@@ -85,7 +78,25 @@ def _decode(data: bytes) -> WheelFacts:
     body = inflater.decompress(data, _MAX_INFLATED)
     if not inflater.eof:  # its checksum comes last
         raise ValueError("the entry is cut off")
-    document = json.loads(body)
+    return facts_from_json(json.loads(body))
+
+
+def facts_to_json(facts: WheelFacts) -> dict[str, Any]:
+    """The facts as plain values; what reading them cost is left out."""
+    return {
+        "filename": facts.filename,
+        "sha256": facts.sha256,
+        "size": facts.size,
+        "depth": facts.depth,
+        "members": [_member_to_json(member) for member in facts.members],
+    }
+
+
+def facts_from_json(document: dict[str, Any]) -> WheelFacts:
+    """The facts that ``facts_to_json`` gave.
+
+    Raises ValueError, KeyError or TypeError when the values are not of its form.
+    """
     depth = document["depth"]
     if depth not in ("symbols", "full"):
         raise ValueError(f"no such depth: {depth!r}")

@@ -23,6 +23,7 @@ from resolver.abi.history import History
 from resolver.abi.history_file import load_history
 from resolver.abi.inspect import read_evidence
 from resolver.abi.link import MemberLink, WheelLink, link_wheel
+from resolver.abi.pack import EvidencePack
 from resolver.abi.rules import LoadRule, load_rules
 from resolver.abi.source import ByteSource, FileSource
 from resolver.abi.store import EvidenceStore
@@ -66,7 +67,7 @@ class WheelEvidence:
     """The Evidence of ``resolver.solve.ports`` over real files.
 
     ``siblings`` lists the files of an artifact's release that can be read instead of it.
-    ``stores`` are asked in order; with ``keep`` what is read goes into the first.
+    ``pack`` came with abilock; ``store`` keeps what is read.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class WheelEvidence:
         *,
         opener: Opener,
         siblings: Callable[[Artifact], Sequence[Artifact]],
-        stores: Sequence[EvidenceStore] = (),
-        keep: bool = False,
+        store: EvidenceStore | None = None,
+        pack: EvidencePack | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
     ) -> None:
         self._known = known
@@ -86,10 +87,10 @@ class WheelEvidence:
         self._directory = directory
         self._opener = opener
         self._siblings = siblings
-        self._stores = stores
-        self._keep = stores[0] if keep and stores else None
+        self._store = store
+        self._pack = pack
         self._on_read = on_read
-        self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
+        self._workers = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
         self._lock = Lock()
         self._futures: dict[str, Future[WheelFacts | None]] = {}
         self._links: dict[str, Read | None] = {}
@@ -102,7 +103,7 @@ class WheelEvidence:
 
     def close(self) -> None:
         """Let the readers go."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._workers.shutdown(wait=False, cancel_futures=True)
 
     def notices(self) -> tuple[str, ...]:
         """Files that could not be read, sorted; those that a sibling stands in for are not told."""
@@ -401,15 +402,20 @@ class WheelEvidence:
         with self._lock:
             future = self._futures.get(key)
             if future is None:
-                future = self._futures[key] = self._pool.submit(self._load, artifact)
+                future = self._futures[key] = self._workers.submit(self._load, artifact)
             return future
 
+    def _known_facts(self, sha256: str, artifact: Artifact) -> WheelFacts | None:
+        """What was read before, the deepest first: by this machine, or by who made the pack."""
+        kept = self._store.get(sha256) if self._store is not None else None
+        if kept is not None and kept.depth == "full":
+            return kept
+        packed = self._pack.get(artifact.name, sha256) if self._pack is not None else None
+        return packed if packed is not None and packed.depth == "full" else kept or packed
+
     def _load(self, artifact: Artifact) -> WheelFacts | None:
-        if artifact.sha256 is not None:
-            for store in self._stores:
-                for full in (True, False):
-                    if (facts := store.get(artifact.sha256, full=full)) is not None:
-                        return facts
+        if artifact.sha256 is not None and (facts := self._known_facts(artifact.sha256, artifact)):
+            return facts
         try:
             source = self._opener(artifact)
             if source is None:
@@ -419,7 +425,7 @@ class WheelEvidence:
                 source,
                 filename=artifact.filename,
                 sha256=artifact.sha256,
-                store=self._keep,
+                store=self._store,
             )
         except AbilockError as error:
             self._failures[_key(artifact)] = f"{artifact.filename} could not be read: {error}"

@@ -1,9 +1,12 @@
-"""``abilock knowledge learn``: solve a known-good set for every Python and machine it speaks for,
-and record what an answer without a network needs: the pins of its closure, and its files.
+"""``abilock knowledge learn``: record what an answer without a network needs.
+
+Of a known-good set: the pins of its closure and its files, solved for every Python and machine that
+it speaks for. Of wheels: what their bytes say.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +15,12 @@ from typing import Annotated
 
 import typer
 from packaging.requirements import Requirement
-from packaging.utils import NormalizedName
+from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.abi.pack import EvidencePack
 from resolver.cli import console, wiring
+from resolver.cli.requirement import parse_requirement
 from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.pins import Cell, merge_pins
 from resolver.compat.record import Record, make_record, write_pins, write_snapshot
@@ -35,20 +40,39 @@ _GLIBC = (2, 39)
 
 
 def learn(
-    tuple_id: Annotated[str, typer.Argument(metavar="TUPLE", help="A known-good set's id.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TUPLE|REQUIREMENT...",
+            help="A known-good set's id, or wheels to read: 'sgl-kernel>=0.3.18'.",
+        ),
+    ],
+    full: Annotated[
+        bool, typer.Option("--full", help="Read the wheels' device code too: whole downloads.")
+    ] = False,
     path: Annotated[
         Path | None, typer.Option("--knowledge", help="The directory to write into.")
     ] = None,
 ) -> None:
-    """Solve a known-good set anew for all its targets, and record pins and files."""
+    """Record a known-good set's closure, or the evidence of wheels on the default index."""
     root = path or knowledge_path()
     known = load_knowledge(root)
-    chosen = next((t for t in known.tuples if t.id == tuple_id and t.verdict == "good"), None)
-    if chosen is None:
-        raise UsageError(
-            f"no known-good set with the id {tuple_id!r}",
-            hint="abilock knowledge list tuple names them all",
-        )
+    sets = {known_tuple.id: known_tuple for known_tuple in known.tuples}
+    for text in what:
+        chosen = sets.get(text)
+        if chosen is not None and chosen.verdict == "good":
+            _learn_tuple(known, chosen, root)
+        elif chosen is not None or not re.search(r"[<>=!~]", text):
+            raise UsageError(
+                f"no known-good set with the id {text!r}, and no requirement with a version",
+                hint="abilock knowledge list tuple names the sets; wheels are named as "
+                "'sgl-kernel>=0.3.18'",
+            )
+        else:
+            _learn_wheels(known, text, root, full)
+
+
+def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
     closures: dict[Cell, dict[NormalizedName, Version]] = {}
     records: dict[tuple[str, str, str], Record] = {}
     for target in targets(chosen):
@@ -56,10 +80,55 @@ def learn(
         closure, found = _learn_cell(known, chosen, target)
         closures[cell] = closure
         records |= {record.key: record for record in found}
-        console.words(f"{tuple_id}, Python {cell[0]}, {cell[1]}: {len(closure)} packages")
+        console.words(f"{chosen.id}, Python {cell[0]}, {cell[1]}: {len(closure)} packages")
     pins = merge_pins(closures)
-    files = [write_pins(root, tuple_id, pins), *write_snapshot(root / "snapshot", records.values())]
+    files = [
+        write_pins(root, chosen.id, pins),
+        *write_snapshot(root / "snapshot", records.values()),
+    ]
     console.words(f"Wrote {len(pins)} pins and {len(records)} records to {len(files)} files.")
+
+
+def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
+    """Read every Linux wheel of some releases, and add what they say to the packed evidence."""
+    requirement, _ = parse_requirement(text, "learn")
+    project = canonicalize_name(requirement.name)
+    pack = EvidencePack(root / "abi")
+    facts = {fact.sha256: fact for fact in pack.all(project)}
+    options = wiring.IndexOptions(channels=(DEFAULT_CHANNEL,))
+    with wiring.open_session(known, options, ()) as session:
+        wanted = {
+            artifact.filename: artifact
+            for target in _platforms(known)
+            for listing in session.index.listings(project)
+            for version in listing.versions
+            if requirement.specifier.contains(version)
+            for artifact in listing.files(version)
+            if artifact.kind == "wheel"
+            and artifact.sha256 is not None
+            and not artifact.tags.isdisjoint(target.tags)
+        }
+        for filename, artifact in sorted(wanted.items()):
+            held = facts.get(artifact.sha256)
+            if held is not None and (held.depth == "full" or not full):
+                continue
+            found = wiring.read_facts(session, artifact, full=full)
+            facts[artifact.sha256] = found
+            console.words(f"{filename}: {len(found.members)} members, {found.bytes_read:,} bytes")
+            pack.write(project, [fact for fact in facts.values() if fact is not None])
+    console.words(f"The evidence of {len(facts)} wheels of {project} is packed.")
+
+
+def _platforms(known: Knowledge) -> Iterator[Target]:
+    for python in PYTHONS:
+        for machine in MACHINES:
+            yield Target(
+                cuda=max(known.cuda),
+                archs=(),
+                python=Version(f"{python}.0"),
+                machine=machine,
+                glibc=_GLIBC,
+            )
 
 
 def targets(known: KnownTuple) -> Iterator[Target]:

@@ -28,6 +28,7 @@ from resolver.solve.catalog import CatalogBuilder
 from resolver.solve.workspace import Workspace
 
 if TYPE_CHECKING:
+    from resolver.abi.pack import EvidencePack
     from resolver.abi.source import ByteSource
     from resolver.abi.store import EvidenceStore
     from resolver.abi.wheel import WheelFacts
@@ -72,7 +73,8 @@ class Session:
 
     index: ChannelIndex
     opener: Opener
-    stores: tuple[EvidenceStore, ...]
+    store: EvidenceStore | None
+    pack: EvidencePack
     abi_directory: Path
 
 
@@ -84,6 +86,7 @@ def open_session(
 
     Raises UsageError for settings that cannot be used.
     """
+    from resolver.abi.pack import EvidencePack
     from resolver.abi.source import FileSource
     from resolver.abi.store import EvidenceStore
     from resolver.index.cache import Cache
@@ -120,10 +123,14 @@ def open_session(
         return RangeSource(http, artifact.url, size=artifact.size)
 
     directory = knowledge_path() / "abi"
-    shipped = EvidenceStore(directory)
-    stores = (EvidenceStore(cache_dir), shipped) if cache_dir is not None else (shipped,)
     try:
-        yield Session(index=index, opener=opener, stores=stores, abi_directory=directory)
+        yield Session(
+            index=index,
+            opener=opener,
+            store=EvidenceStore(cache_dir) if cache_dir is not None else None,
+            pack=EvidencePack(directory),
+            abi_directory=directory,
+        )
     finally:
         index.close()
 
@@ -136,10 +143,10 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
     """
     from resolver.abi.inspect import read_evidence
 
-    if artifact.sha256 is not None:
-        for store in session.stores:
-            if (facts := store.get(artifact.sha256, full=full)) is not None:
-                return facts
+    if artifact.sha256 is not None and session.store is not None:
+        facts = session.store.get(artifact.sha256, full=full)
+        if facts is not None:
+            return facts
     source = session.opener(artifact)
     if source is None:
         raise UsageError(
@@ -151,7 +158,7 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
         filename=artifact.filename,
         sha256=artifact.sha256,
         full=full,
-        store=session.stores[0] if len(session.stores) > 1 else None,
+        store=session.store,
     )
 
 
@@ -183,8 +190,8 @@ def open_workspace(
             session.abi_directory,
             opener=session.opener,
             siblings=siblings,
-            stores=session.stores,
-            keep=len(session.stores) > 1,
+            store=session.store,
+            pack=session.pack,
         )
         try:
             yield Workspace(
