@@ -33,10 +33,10 @@ def find_chain(workspace: Workspace, problem: Problem, failure: Failure) -> Chai
         if isinstance(need, Same):
             head = need.candidate if need.candidate in failure.dead else None
             continue
-        step = Cause(need, head)
-        steps.append(step)
+        steps.append(Cause(need, head))
+        above = [cause for cause in steps if cause.need.identifier == need.identifier]
         forced = failure.forced.causes.get(need.identifier, [])
-        last = (step, *(cause for cause in forced if cause != step))
+        last = tuple(dict.fromkeys([*reversed(above), *forced]))
         head = None
         if isinstance(need, Wanted):
             head = _best_dead(alive, [cause.need for cause in last], failure)

@@ -19,8 +19,9 @@ from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog
+from resolver.solve.dead import find_chain
 from resolver.solve.propagate import Cause
-from resolver.solve.provider import Problem
+from resolver.solve.provider import Problem, Provider
 from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
 
@@ -329,8 +330,13 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
     reasons = list(heads.values())
     wanted: dict[NormalizedName, list[Cause]] = defaultdict(list)
     for cause in failure.causes:
-        if isinstance(cause.need, Wanted):
-            wanted[cause.need.project].append(cause)
+        match cause.need:
+            case Wanted():
+                wanted[cause.need.project].append(cause)
+            case Same():
+                wanted[cause.need.candidate.project].append(cause)
+            case _:
+                pass
     for project in sorted(wanted, key=lambda name: (_order(name), name)):
         reasons += _disagreement(workspace, problem, project, wanted[project])
     return reasons
@@ -358,14 +364,9 @@ def _disagreement(
         # One that nothing satisfies alone says more than that two exclude each other.
         if nothing := absent(workspace, problem, cause.need):
             return nothing
-    together = SpecifierSet()
-    for cause in causes:
-        if isinstance(cause.need, Wanted):
-            together &= cause.need.specifier
-    origin = ", ".join(sorted({_who(cause) for cause in causes}))
-    if absent_together := _constraint_bars(workspace, problem, Wanted(project, together, origin=origin)):
-        return absent_together
     said = sorted({f"{_who(cause)} requires {cause.need}" for cause in causes})
+    limits = problem.constraints.get(project, ())
+    said += sorted(f"{limit.origin} allows {limit}" for limit in limits)
     if len(said) < 2:
         return []
     return [

@@ -68,15 +68,13 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     def match(self, identifier: str, needs: Sequence[Need]) -> Iterator[AnyCandidate]:
         """The candidates that satisfy every need, best first, dead ones left out; lazily."""
-        head = needs[0]
-        if isinstance(head, HostNeed):
+        if identifier.startswith("<"):
             if not any(isinstance(need, HostNeed) and need.reason for need in needs):
-                yield HostFact(head.fact)
+                yield HostFact(identifier)
             return
-        project = head.candidate.project if isinstance(head, Same) else head.project
-        extra = next((need.extra for need in needs if isinstance(need, Wanted)), None)
-        for artifact in self._matching(project, needs):
-            candidate = Candidate.of(artifact, extra)
+        project, _, extra = identifier.partition("[")
+        for artifact in self._matching(NormalizedName(project), needs):
+            candidate = Candidate.of(artifact, NormalizedName(extra[:-1]) if extra else None)
             if candidate not in self.dead:
                 yield candidate
 
@@ -120,9 +118,14 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         information: Mapping[str, Iterator[Information]],
         backtrack_causes: Sequence[Information],
     ) -> tuple[int, int, int]:
-        """Host facts, then exact pins, then roots in the order given, then as discovered."""
+        """Host facts, then exact pins, then roots in the order given, then as discovered.
+
+        Last what nobody needs any more: resolvelib keeps it after a step back.
+        """
         needs = [info.requirement for info in information[identifier]]
-        if isinstance(needs[0], HostNeed):
+        if not needs:
+            rank = 4
+        elif isinstance(needs[0], HostNeed):
             rank = 0
         elif any(_is_exact(need) for need in needs):
             rank = 1

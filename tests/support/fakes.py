@@ -40,6 +40,7 @@ from resolver.model.knowledge import Knowledge, KnownTuple, SkewGroup
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.solve.candidate import Bound
 from resolver.solve.catalog import Catalog, CatalogBuilder
 from resolver.solve.judge import judge
 from resolver.solve.strategy import Request, resolve
@@ -209,14 +210,30 @@ class FakeRules:
         return self.said.get(_text(artifact), ())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FakeEvidence:
-    """Measured pairs by the extension's and torch's ``name version``."""
+    """What bytes say: pairs and remarks by the two ``name version``, needs by the extension's."""
 
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[HostNeed | Bound, ...]] = field(default_factory=dict)
+    said: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
+
+    def prefetch(self, artifacts: Iterable[Artifact]) -> None:
+        del artifacts
+
+    def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:  # noqa: ARG002
+        return self.bounds.get(_text(artifact), ())
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         return self.pairs.get((_text(extension), _text(torch)))
+
+    def remarks(
+        self,
+        extension: Artifact,
+        metadata: Metadata,  # noqa: ARG002
+        torch: Artifact,
+    ) -> tuple[Reason, ...]:
+        return self.said.get((_text(extension), _text(torch)), ())
 
 
 class NoSnapshot:
@@ -296,6 +313,7 @@ def make_workspace(index: FakeIndex | str, **options: Any) -> Workspace:
     return Workspace(
         index=FakeIndex(index) if isinstance(index, str) else index,
         rules=rules,
+        evidence=options.get("evidence") or FakeEvidence(),
         target=target,
         builder=CatalogBuilder(
             target=target,
@@ -321,7 +339,7 @@ def make_request(*requirements: str, **options: Any) -> Request:
     )
 
 
-_WORKSPACE = ("target", "rules", "exclude_newer", "overrides")
+_WORKSPACE = ("target", "rules", "evidence", "exclude_newer", "overrides")
 
 
 def answer(index: FakeIndex | str, *requirements: str, **options: Any) -> Outcome:
@@ -337,9 +355,8 @@ def verdict(index: FakeIndex | str, *requirements: str, **options: Any) -> Judge
 def _parts(index: FakeIndex | str, requirements: tuple[str, ...], options: dict[str, Any]) -> Any:
     rest = dict(options)
     known = rest.pop("knowledge", None) or make_knowledge()
-    evidence = rest.pop("evidence", None) or FakeEvidence()
     workspace = make_workspace(index, **{key: rest.pop(key) for key in _WORKSPACE if key in rest})
-    return workspace, known, evidence, make_request(*requirements, **rest)
+    return workspace, known, make_request(*requirements, **rest)
 
 
 def make_catalog(text: str, project: str = "a", **options: Any) -> Catalog:
