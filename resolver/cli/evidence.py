@@ -167,6 +167,17 @@ class WheelEvidence:
             evidence=text,
         )
 
+    def refusals(
+        self, extension: Artifact, metadata: Metadata, torch: Artifact
+    ) -> tuple[Reason, ...]:
+        """Why two files do not load together, by their bytes alone; empty where they do."""
+        if not self._may_link(extension, metadata):
+            return ()
+        read = self._read(extension)
+        if read is None or not read.link.symbols:
+            return ()
+        return self._refusals(f"{extension.name} {extension.version}", metadata, torch, read)
+
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """Features that are missing beside this torch, on these GPUs, with this CUDA."""
         read = self._links.get(_key(extension))
@@ -218,21 +229,26 @@ class WheelEvidence:
         def explain(torch: Artifact | None) -> tuple[Reason, ...]:
             if torch is None:
                 return (self._no_torch(subject, read),)
-            reasons = self._graded(
-                read,
-                check_torch(
-                    read.link,
-                    torch.version,
-                    machine=self._target.machine,
-                    sha256=torch.sha256,
-                    subject=subject,
-                ),
-            )
-            fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
-            return (*fatal, *_refuted(subject, metadata, torch, read))
+            return self._refusals(subject, metadata, torch, read)
 
         text = torch_range(read.link, read.link.mask) or "a torch that exports its symbols"
         return Bound(TORCH, accepts, explain, subject, text)
+
+    def _refusals(
+        self, subject: str, metadata: Metadata, torch: Artifact, read: Read
+    ) -> tuple[Reason, ...]:
+        reasons = self._graded(
+            read,
+            check_torch(
+                read.link,
+                torch.version,
+                machine=self._target.machine,
+                sha256=torch.sha256,
+                subject=subject,
+            ),
+        )
+        fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
+        return (*fatal, *_refuted(subject, metadata, torch, read)) if fatal else ()
 
     def _no_torch(self, subject: str, read: Read) -> Reason:
         works = torch_range(read.link, read.link.mask)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from resolver.cli import console, wiring
+from resolver.cli.build import build
 from resolver.cli.learn import learn
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(learn)
+app.command()(build)
 
 
 class Kind(StrEnum):
@@ -48,14 +50,18 @@ def facts(known: Knowledge) -> Iterator[FactModel]:
         yield _fact(Kind.CUDA, str(release.version), summary, release.archs_source)
     for gpu in known.gpus:
         yield _fact(Kind.GPU, gpu.id, f"{', '.join(gpu.names)}: {gpu.arch}", gpu.source)
-    for build in known.builds:
-        codes = "unknown" if build.codes is None else ", ".join(map(str, build.codes)) or "none"
-        local = f"+{build.local}" if build.local else ""
-        summary = (
-            f"{build.project}{local} {build.versions} on {build.machine}: "
-            f"CUDA {build.cuda or 'none'}; device code {codes}"
+    for known_build in known.builds:
+        codes = (
+            "unknown"
+            if known_build.codes is None
+            else ", ".join(map(str, known_build.codes)) or "none"
         )
-        yield _fact(Kind.BUILD, build.id, summary, build.source, str(build.grade))
+        local = f"+{known_build.local}" if known_build.local else ""
+        summary = (
+            f"{known_build.project}{local} {known_build.versions} on {known_build.machine}: "
+            f"CUDA {known_build.cuda or 'none'}; device code {codes}"
+        )
+        yield _fact(Kind.BUILD, known_build.id, summary, known_build.source, str(known_build.grade))
     for skew in known.skews:
         yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
     for library in known.libraries:

@@ -313,6 +313,7 @@ def _says(artifact: Artifact, project: NormalizedName, specifier: SpecifierSet) 
 def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> list[Reason]:
     """Reasons from the search: unmet host needs and bounds first, then what wants what."""
     told: list[Reason] = []
+    bound: set[NormalizedName] = set()
     causes = [*failure.causes, *(cause for _, group in failure.rejected for cause in group)]
     for cause in causes:
         match cause.need:
@@ -320,6 +321,7 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
                 told.append(cause.need.reason)
             case Bound():
                 told += cause.need.explain(_barred(workspace, cause.need, causes))
+                bound.add(cause.need.project)
             case _:
                 pass
     # The newest candidate of each project speaks for the older ones that fail alike.
@@ -337,7 +339,8 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
                 wanted[cause.need.candidate.project].append(cause)
             case _:
                 pass
-    for project in sorted(wanted, key=lambda name: (_order(name), name)):
+    # Where a bound forbids what specifiers alone would allow, the specifiers do not disagree.
+    for project in sorted(wanted.keys() - bound, key=lambda name: (_order(name), name)):
         reasons += _disagreement(workspace, problem, project, wanted[project])
     return reasons
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.model.artifact import Artifact, Metadata
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Alternative, Change, Judgement, Outcome
-from resolver.model.reason import Code, Grade, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.diagnose import unique
-from resolver.solve.strategy import Request, bad_tuples, covers, resolve
+from resolver.solve.strategy import TORCH, Request, bad_tuples, covers, resolve
 from resolver.solve.workspace import Workspace
 
 # Reasons that say that a file could not be read, not that the set fails.
@@ -30,7 +34,9 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
         return _accepted(outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
-    reasons = unique([*(known.reason for known in named if known.reason), *found])
+    by_bytes = _pair_reasons(workspace, asked)
+    told = [known.reason for known in named if known.reason]
+    reasons = _merged([*told, *by_bytes, *found])
     fatal = [r for r in reasons if r.severity is Severity.FATAL]
     unknown = bool(fatal) and all(reason.code in _UNKNOWN for reason in fatal)
     decided = [r for r in fatal if r.code not in _UNKNOWN] or fatal
@@ -44,6 +50,61 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
         remedies=_remedies(named),
         notes=outcome.notes,
     )
+
+
+def _pair_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet]) -> list[Reason]:
+    """What the bytes of the named files say of each other, whatever else speaks against the set."""
+    torch = _named_file(workspace, TORCH, asked.get(TORCH))
+    if torch is None:
+        return []
+    reasons: list[Reason] = []
+    for name, specifier in asked.items():
+        extension = _named_file(workspace, name, specifier) if name != TORCH else None
+        if extension is None:
+            continue
+        metadata = workspace.metadata(extension)
+        if isinstance(metadata, Metadata):
+            reasons += workspace.evidence.refusals(extension, metadata, torch)
+    return reasons
+
+
+def _named_file(
+    workspace: Workspace, name: NormalizedName, specifier: SpecifierSet | None
+) -> Artifact | None:
+    """The file that an exact pin names; None where it names none."""
+    version = None if specifier is None else pinned(specifier)
+    if specifier is None or version is None:
+        return None
+    public = version.__replace__(local=None)
+    return next(
+        (
+            artifact
+            for artifact in workspace.catalog(name).group(public)
+            if specifier.contains(artifact.version, prereleases=True)
+        ),
+        None,
+    )
+
+
+def _merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons in order; of two that say the same of the same files, the better known one.
+
+    The other's evidence is kept beside its own.
+    """
+    merged: dict[tuple[object, ...], Reason] = {}
+    for reason in reasons:
+        key = (reason.code, reason.severity, reason.subject, reason.object, reason.symbols)
+        if reason.code is not Code.MISSING_SYMBOL:
+            key = (*key, reason.member, reason.needs)
+        else:
+            key = (*key[:-1], frozenset(reason.symbols))
+        first = merged.setdefault(key, reason)
+        if first is reason or reason.evidence in first.evidence:
+            continue
+        best, other = sorted((first, reason), key=lambda r: r.grade.rank)
+        both = f"{best.evidence} ({best.grade}); {other.evidence}"
+        merged[key] = replace(best, evidence=both)
+    return tuple(merged.values())
 
 
 def _asked(request: Request) -> dict[NormalizedName, SpecifierSet]:

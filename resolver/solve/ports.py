@@ -95,6 +95,15 @@ class Evidence(Protocol):
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
         ...
 
+    def refusals(
+        self, extension: Artifact, metadata: Metadata, torch: Artifact
+    ) -> tuple[Reason, ...]:
+        """Why two files do not load together, by their bytes alone; empty where they do.
+
+        Reads the extension if need be, whatever else speaks against the pair.
+        """
+        ...
+
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """What a user must be told of a chosen pair: features that are missing; never fatal."""
         ...

@@ -1,0 +1,98 @@
+"""``abilock knowledge build``: the symbol history of torch, from torch's own wheels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from resolver.cli import console, wiring
+from resolver.compat.load import knowledge_path
+from resolver.errors import UsageError
+from resolver.model.artifact import Artifact
+from resolver.model.channel import DEFAULT_CHANNEL
+
+_TORCH = canonicalize_name("torch")
+_OLDEST = Version("2.4.0")
+# Extensions see no difference between the Pythons; these are read to prove it of each release.
+_INTERPRETERS = ("cp311", "cp312", "cp313")
+# On aarch64 the public wheels have CUDA since then (builds.toml).
+_AARCH64_CUDA = Version("2.11.0")
+
+
+def build(
+    release: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RELEASE", help="torch releases; default: those not read yet."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read every file of the history anew, and no other.")
+    ] = False,
+    path: Annotated[
+        Path | None, typer.Option("--knowledge", help="The directory to write into.")
+    ] = None,
+) -> None:
+    """Read torch's exported symbols from the default index: some 500 to 900 MB a wheel."""
+    from resolver.abi.build import extend_history, read_torch_wheel
+    from resolver.abi.history import History
+    from resolver.abi.history_file import dump_history, load_history
+
+    directory = (path or knowledge_path()) / "abi"
+    held = load_history(directory)
+    read = {file.sha256 for column in held.builds for file in column.files}
+    wanted_releases = set(map(_release, release or ()))
+    options = wiring.IndexOptions(channels=(DEFAULT_CHANNEL,))
+    history: History | None = None if again else held
+    count = 0
+    with wiring.open_session(wiring.knowledge(), options, ()) as session:
+        for artifact in _torch_wheels(session, wanted_releases):
+            if (artifact.sha256 in read) is not again:
+                continue
+            source = session.opener(artifact)
+            if source is None or artifact.sha256 is None:
+                continue
+            column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
+            if column[0].machine == "aarch64" and column[0].cuda is None:
+                continue
+            history = extend_history(history, [column])
+            count += 1
+            console.words(f"{artifact.filename}: {column[0].symbols} symbols")
+    if history is None or count == 0:
+        console.words("Nothing to read: the history holds every release asked for.")
+        return
+    dump_history(history, directory)
+    console.words(f"Read {count} wheels; the history has {len(history.builds)} builds.")
+
+
+def _release(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion as error:
+        raise UsageError(f"{text!r} is not a torch release", hint="write it as 2.15.0") from error
+
+
+def _torch_wheels(session: wiring.Session, releases: set[Version]) -> Iterator[Artifact]:
+    for listing in session.index.listings(_TORCH):
+        for version in sorted(listing.versions):
+            if version < _OLDEST or version.is_prerelease or (releases and version not in releases):
+                continue
+            for artifact in sorted(listing.files(version), key=lambda a: a.filename):
+                if artifact.kind == "wheel" and _counts(artifact, version):
+                    yield artifact
+
+
+def _counts(artifact: Artifact, version: Version) -> bool:
+    return any(
+        tag.interpreter in _INTERPRETERS
+        and tag.abi == tag.interpreter
+        and tag.platform.startswith("manylinux")
+        and (
+            tag.platform.endswith("x86_64")
+            or (tag.platform.endswith("aarch64") and version >= _AARCH64_CUDA)
+        )
+        for tag in artifact.tags
+    )
