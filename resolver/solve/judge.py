@@ -93,16 +93,15 @@ def _merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     """
     merged: dict[tuple[object, ...], Reason] = {}
     for reason in reasons:
-        key = (reason.code, reason.severity, reason.subject, reason.object, reason.symbols)
-        if reason.code is not Code.MISSING_SYMBOL:
-            key = (*key, reason.member, reason.needs)
-        else:
-            key = (*key[:-1], frozenset(reason.symbols))
+        said: tuple[object, ...] = (reason.member, reason.needs)
+        if reason.code is Code.MISSING_SYMBOL:
+            said = (frozenset(reason.symbols),)
+        key = (reason.code, reason.severity, reason.subject, reason.object, *said)
         first = merged.setdefault(key, reason)
         if first is reason or reason.evidence in first.evidence:
             continue
         best, other = sorted((first, reason), key=lambda r: r.grade.rank)
-        both = f"{best.evidence} ({best.grade}); {other.evidence}"
+        both = f"{best.evidence}; also, {other.grade}: {other.evidence}"
         merged[key] = replace(best, evidence=both)
     return tuple(merged.values())
 
