@@ -115,6 +115,15 @@ class WheelLink:
                 lost.extend(link for link in self._chosen(group, column) if not link.mask & bit)
         return tuple(sorted(lost, key=lambda link: link.member.path))
 
+    def must_load(self, link: MemberLink) -> bool:
+        """Whether a member loads whatever torch is there: required, or the one for these GPUs."""
+        rule = link.load.rule
+        if rule is None or rule.load == "required":
+            return True
+        if rule.by != "gpu" or rule.optional:
+            return False
+        return not self.archs or link.load.choice in self._gpu_choices(rule, ())
+
     def unserved(self, column: int) -> tuple[list[MemberLink], ...]:
         """The groups selected by torch that have no member for one build's release."""
         choice = choice_for_torch(self.history.builds[column].version)

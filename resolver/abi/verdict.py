@@ -219,11 +219,14 @@ def _unverified(link: WheelLink, subject: str, torch: str) -> Reason:
     )
 
 
+def file_text(filename: str, sha256: str | None) -> str:
+    """A file as evidence names it: with the beginning of its sha256, where that is known."""
+    return filename + (f" (sha256 {sha256[:_DIGEST]})" if sha256 else "")
+
+
 def _file(link: WheelLink) -> str:
-    digest = link.wheel.sha256
-    return link.wheel.filename + (f" (sha256 {digest[:_DIGEST]})" if digest else "")
+    return file_text(link.wheel.filename, link.wheel.sha256)
 
 
 def _build(build: TorchBuild) -> str:
-    file = build.files[0]
-    return f"{file.filename} (sha256 {file.sha256[:_DIGEST]})"
+    return file_text(build.files[0].filename, build.files[0].sha256)

@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from packaging.version import Version
 
 from resolver.abi.archive import MemberStream, read_directory
+from resolver.abi.core import check_core, read_core
 from resolver.abi.diff import diff_torch
 from resolver.abi.elf import Prefix, read_elf
 from resolver.abi.elf_front import Front, Need, read_front
@@ -243,3 +244,18 @@ def test_the_two_wheels_of_torch_2_10_0_hold_the_same_binaries() -> None:
     assert found.identical
     assert len(found.same) == 13
     assert sum(source.bytes_read for source in sources) < 3_000_000
+
+
+def test_the_small_libraries_of_torch_refuse_sgl_kernel() -> None:
+    name = "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+    torch, torch_sha256 = live.open_wheel(name)
+    core = read_core(torch, filename=name, sha256=torch_sha256)
+    assert torch.bytes_read < 3_000_000
+    source, sha256 = live.open_wheel(SGL)
+    facts = probe_wheel(source, filename=SGL, sha256=sha256)
+    link = link_wheel(facts, load_history(KNOWLEDGE), load_rules(KNOWLEDGE), machine="x86_64")
+    (reason,) = check_core(link, core, Version("2.10.0"))
+    assert reason.symbols == (
+        "_ZN3c1013MessageLoggerC1EPKcii",
+        "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib",
+    )
