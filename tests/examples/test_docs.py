@@ -1,0 +1,168 @@
+"""The documents against the code: what is there is documented, what is documented is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import typer
+
+from resolver.cli.app import app
+from resolver.explain import contract
+from resolver.explain.render_json import load_schema
+from resolver.model.reason import Code, Grade
+from tests.examples.conftest import ROOT
+
+CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+REASONS = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
+JSON = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted(
+    path.relative_to(ROOT)
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+)
+# Options of uv and pip that the text speaks of.
+FOREIGN = {"--require-hashes"}
+
+
+def commands(command: Any, path: tuple[str, ...] = ("abilock",)) -> Iterator[tuple[str, Any]]:
+    """Every command that can be run, by its full name. typer brings its own copy of click."""
+    if hasattr(command, "commands"):
+        for name, sub in command.commands.items():
+            yield from commands(sub, (*path, name))
+    else:
+        yield " ".join(path), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def anchor(heading: str) -> str:
+    """A heading's anchor on GitHub."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def sections(text: str) -> dict[str, str]:
+    """The text below each second-level heading, by anchor."""
+    parts = re.split(r"(?m)^## (.+)$", text)
+    return {anchor(head): body for head, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def options(text: str) -> set[str]:
+    return set(re.findall(r"`[^`\n]*?(?<![\w-])(--?[a-z][a-z-]*)(?=[ `,=])", text)) | set(
+        re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`\n]+)`", text)))
+    )
+
+
+def documented(command: str) -> set[str]:
+    """The options that a command's section names, with those of the sections it links to."""
+    parts = sections(CLI)
+    own = parts[anchor(command)]
+    linked = [parts[name] for name in re.findall(r"\]\(#([a-z-]+)\)", own) if name in parts]
+    return options("\n".join([own, *linked]))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_option_is_documented(command: str) -> None:
+    names = {
+        name
+        for parameter in COMMANDS[command].params
+        if parameter.param_type_name == "option"
+        for name in parameter.opts
+    } - {"--help", "-h"}
+    assert names <= documented(command)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_option_has_help(command: str) -> None:
+    without = [p.name for p in COMMANDS[command].params if not getattr(p, "help", None)]
+    assert COMMANDS[command].help
+    assert without in ([], ["help"])
+
+
+def test_every_documented_option_exists() -> None:
+    known = {name for c in COMMANDS.values() for p in c.params for name in p.opts}
+    known |= {"--help", "-h", "--version", "-V"}
+    assert options(CLI) - known - FOREIGN == set()
+
+
+def test_every_variable_is_documented() -> None:
+    source = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("resolver/**/*.py"))
+    assert set(re.findall(r'"(ABILOCK_[A-Z_]+)"', source)) <= set(re.findall(r"`(\w+)`", CLI))
+
+
+def test_every_builtin_channel_is_documented() -> None:
+    text = (ROOT / "knowledge" / "channels.toml").read_text(encoding="utf-8")
+    names = set(re.findall(r'(?m)^id = "(.+)"', text))
+    assert names <= set(re.findall(r"`([a-z-]+)`", sections(CLI)["channels"]))
+
+
+def test_every_reason_is_documented_once() -> None:
+    headings = re.findall(r"(?m)^### `(.+)`", REASONS)
+    assert sorted(headings) == sorted(str(code) for code in Code)
+
+
+@pytest.mark.parametrize("code", sorted(map(str, Code)))
+def test_every_reason_has_an_example_and_a_remedy(code: str) -> None:
+    body = REASONS.partition(f"### `{code}`")[2].partition("\n##")[0]
+    assert "```" in body
+    assert "**Do:**" in body
+
+
+def test_every_grade_is_explained() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {str(grade) for grade in Grade} <= set(re.findall(r"(?m)^\| `(\w+)` \|", text))
+
+
+EXAMPLES = [
+    pytest.param(name, body, id=f"{name}-{number}")
+    for number, (name, body) in enumerate(re.findall(r"(?ms)^```json (\S+)\n(.+?)^```$", JSON))
+]
+
+
+@pytest.mark.parametrize(("name", "body"), EXAMPLES)
+def test_json_examples_are_valid(name: str, body: str) -> None:
+    jsonschema.Draft202012Validator(load_schema(name)).validate(json.loads(body))
+
+
+def test_every_document_of_a_command_has_an_example() -> None:
+    shown = {str(example.values[0]) for example in EXAMPLES}
+    flags = {name.removeprefix("abilock ").replace(" ", "-") for name in COMMANDS}
+    assert shown == flags & set(contract.MODELS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        file, _, fragment = link.partition("#")
+        path = (ROOT / document).parent / file if file else ROOT / document
+        assert path.exists(), f"{document}: {link}"
+        if fragment:
+            headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
+            assert fragment in map(anchor, headings), f"{document}: {link}"
+
+
+def test_no_address_of_a_package_registry_is_written() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    registries = [".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"))]
+    registries += [".".join(parts) for parts in (("registry", "npmjs", "org"),)]
+    found = [
+        f"{name}: {address}"
+        for name in filter(None, listed.stdout.split("\0"))
+        if (path := ROOT / name).is_file()
+        for address in registries
+        if address.encode() in path.read_bytes()
+    ]
+    assert found == []
