@@ -32,6 +32,7 @@ from resolver.abi.wheel import WheelFacts
 from resolver.compat.rules import covers
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.cuda import DeviceCode
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Pair
@@ -134,8 +135,9 @@ class WheelEvidence:
                     (GPU, self._gpu_reasons(read.link, origin, fatal=True)),
                 )
                 for reason in reasons
+                if reason.severity is Severity.FATAL
             ]
-        if read.link.symbols:
+        if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         return tuple(needs)
 
@@ -155,8 +157,10 @@ class WheelEvidence:
             )
         match = self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
         if match is None or not read.link.mask >> match.index & 1:
-            return None
+            return None  # also where nobody knows which of its members count
         text = link_evidence(read.link, match)
+        if lost := len(read.link.missing(match.index, every=True)):
+            text += f"; {lost} of them are not, of members that it loads without"
         if read.sibling is not None:
             text += f"; {extension.filename} itself was not read"
         return Pair(
@@ -196,7 +200,8 @@ class WheelEvidence:
         )
         if read.sibling is None:
             found += self._cuda_reasons(read.link, subject, fatal=False)
-            found += self._gpu_reasons(read.link, subject, fatal=False)
+            for fatal in (True, False):
+                found += self._gpu_reasons(read.link, subject, fatal=fatal)
         return tuple(reason for reason in found if reason.severity is not Severity.FATAL)
 
     # torch
@@ -348,33 +353,32 @@ class WheelEvidence:
     def _gpu_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
         """Members with device code that does not serve a GPU of the target."""
         deciding = {row.member.path for row in self._deciding(link)}
-        reasons = []
+        alike: dict[tuple[DeviceCode, ...], list[MemberLink]] = {}
         for row in link.members:
             codes = row.member.device_code
-            if not codes or (row.member.path in deciding) is not fatal:
-                continue
-            if row.load.kind == "selected-by" and not fatal:
-                continue  # an alternative for another GPU
+            other_gpu = row.load.kind == "selected-by" and not fatal
+            if codes and (row.member.path in deciding) is fatal and not other_gpu:
+                alike.setdefault(codes, []).append(row)
+        reasons = []
+        for codes, rows in alike.items():
+            path = rows[0].member.path
+            more = f" and {len(rows) - 1} more members" if len(rows) > 1 else ""
             for arch in self._target.archs:
                 reason = covers(
                     codes,
                     arch,
                     subject=subject,
-                    member=row.member.path,
-                    evidence=f".nv_fatbin of {row.member.path} in {_file(link)}",
+                    member=path,
+                    evidence=f".nv_fatbin of {path}{more} in {_file(link)}",
                     driver=self._target.driver,
                 )
-                if reason is None:
-                    continue
-                if not fatal and reason.severity is Severity.FATAL:
-                    reason = replace(
-                        reason,
-                        severity=Severity.DEGRADED,
-                        remedy="the package imports without it; its features are missing on "
-                        f"{arch}",
-                    )
+                if reason is None or (reason.severity is not Severity.FATAL and not fatal):
+                    continue  # what only a feature leaves to the driver's compiler is no news
+                if not fatal:
+                    lost = f"the package imports without it; its features are missing on {arch}"
+                    reason = replace(reason, severity=Severity.DEGRADED, remedy=lost)
                 reasons.append(reason)
-        return [r for r in reasons if (r.severity is Severity.FATAL) is fatal]
+        return reasons
 
     # reading
 
@@ -382,7 +386,12 @@ class WheelEvidence:
         if artifact.name in _NEVER or not _is_native(artifact):
             return False
         return artifact.name in self._named or any(
-            canonicalize_name(requirement.name) == TORCH for requirement in metadata.requires
+            canonicalize_name(requirement.name) == TORCH
+            and (
+                requirement.marker is None
+                or requirement.marker.evaluate({**self._target.environment, "extra": ""})
+            )
+            for requirement in metadata.requires
         )
 
     def _read(self, artifact: Artifact) -> Read | None:
@@ -459,6 +468,15 @@ def _key(artifact: Artifact) -> str:
 
 def _is_native(artifact: Artifact) -> bool:
     return artifact.kind == "wheel" and any(tag.platform != "any" for tag in artifact.tags)
+
+
+def _alternatives_unread(link: WheelLink) -> bool:
+    """Whether no torch links with all members of a wheel that nobody curated.
+
+    Such members must be alternatives, whatever chooses between them: nobody ships a wheel that
+    loads nowhere.
+    """
+    return not link.mask and not any(row.load.curated for row in link.members)
 
 
 def _file(link: WheelLink) -> str:

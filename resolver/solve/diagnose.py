@@ -6,7 +6,7 @@ The subset is proven by re-solving: with any one of its requests left out, the r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
@@ -315,7 +315,7 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
     told: list[Reason] = []
     bound: set[NormalizedName] = set()
     causes = [*failure.causes, *(cause for _, group in failure.rejected for cause in group)]
-    for cause in causes:
+    for cause in _culprits(workspace, causes):
         match cause.need:
             case HostNeed() if cause.need.reason is not None:
                 told.append(cause.need.reason)
@@ -345,19 +345,37 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
     return reasons
 
 
-def _barred(workspace: Workspace, bound: Bound, causes: Sequence[Cause]) -> Artifact | None:
-    """The file that a bound keeps out: the best that satisfies all else of its project."""
+def _culprits(workspace: Workspace, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes without bounds that some wanted file keeps, where others keep none."""
+    guilty = [
+        cause
+        for cause in causes
+        if isinstance(cause.need, Bound)
+        and not any(map(cause.need.accepts, _wanted_files(workspace, cause.need, causes)))
+    ]
+    if not guilty:
+        return list(causes)
+    return [cause for cause in causes if not isinstance(cause.need, Bound) or cause in guilty]
+
+
+def _wanted_files(
+    workspace: Workspace, bound: Bound, causes: Sequence[Cause]
+) -> Iterator[Artifact]:
+    """The files that satisfy all specifiers on a bound's project, best first."""
     others = [
         cause.need.specifier
         for cause in causes
         if isinstance(cause.need, Wanted) and cause.need.project == bound.project
     ]
     for artifact in workspace.catalog(bound.project).usable:
-        if not bound.accepts(artifact) and all(
-            specifier.contains(artifact.version, prereleases=True) for specifier in others
-        ):
-            return artifact
-    return None
+        if all(specifier.contains(artifact.version, prereleases=True) for specifier in others):
+            yield artifact
+
+
+def _barred(workspace: Workspace, bound: Bound, causes: Sequence[Cause]) -> Artifact | None:
+    """The file that a bound keeps out: the best that satisfies all else of its project."""
+    wanted = _wanted_files(workspace, bound, causes)
+    return next((artifact for artifact in wanted if not bound.accepts(artifact)), None)
 
 
 def _disagreement(

@@ -30,12 +30,14 @@ def find_pairs(
         return ()
     members = {} if known is None else known.packages_for(machine)
     channel_projects = {name for channel in knowledge.channels for name in channel.projects}
-    return tuple(
+    pairs = [
         _judge(package, torch, known, members, evidence)
         for package in packages
         if is_extension(package, channel_projects)
         or evidence.pair(package.artifact, torch.artifact) is not None
-    )
+    ]
+    # Where no member needs a symbol of torch, nothing binary has to agree.
+    return tuple(pair for pair in pairs if pair.symbols != 0)
 
 
 def is_extension(package: Package, channel_projects: set[NormalizedName]) -> bool:
