@@ -65,10 +65,11 @@ def subject_of(filename: str) -> str:
 
 def link_evidence(link: WheelLink, match: Match) -> str:
     """What was compared, for a pair that links."""
-    return (
-        f"{len(link.symbols)} symbols of {_file(link)} are exported by {_build(match.build)}; "
-        "links, not run"
-    )
+    lost = len(link.missing(match.index, every=True))
+    count = len(link.symbols)
+    which = f"{count - lost} of {count} symbols" if lost else f"all {count} symbols"
+    rest = "; the others belong to members it loads without" if lost else ""
+    return f"{which} of {_file(link)} are exported by {_build(match.build)}{rest}; links, not run"
 
 
 def torch_range(link: WheelLink, mask: int) -> str | None:

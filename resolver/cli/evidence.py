@@ -159,8 +159,6 @@ class WheelEvidence:
         if match is None or not read.link.mask >> match.index & 1:
             return None  # also where nobody knows which of its members count
         text = link_evidence(read.link, match)
-        if lost := len(read.link.missing(match.index, every=True)):
-            text += f"; {lost} of them are not, of members that it loads without"
         if read.sibling is not None:
             text += f"; {extension.filename} itself was not read"
         return Pair(
