@@ -1,7 +1,8 @@
 """Rules over a whole solution, which no requirement of one file can state.
 
 Each rule, shown a solution that breaks it, names the ways to mend it: sets of bounds to solve
-again with. Trying every way keeps the search complete.
+again with, each on the files of a project where it is chosen at all. The ways leave out none but
+the broken solution, so that trying each keeps the search complete.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ class OtherThan:
 
 @dataclass(frozen=True, slots=True)
 class _OfPublic:
-    public: str
+    publics: frozenset[str]
+    holds: bool = True
 
     def __call__(self, artifact: Artifact) -> bool:
-        return artifact.version.public == self.public
+        return (artifact.version.public in self.publics) is self.holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,28 +74,29 @@ class SameVersion:
     group: SkewGroup
 
     def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
-        """Bring the others to the version of one member, each member in turn."""
+        """Bring all to the version of one member, each member in turn; then all to another."""
         members = [chosen[name] for name in self.group.projects if name in chosen]
-        if len({member.version.public for member in members}) < 2:
+        publics = list(dict.fromkeys(member.version.public for member in members))
+        if len(publics) < 2:
             return ()
         shown = [f"{member.name} {member.version}" for member in members]
-        ways = []
-        for anchor, text in zip(members, shown, strict=True):
-            others = [member for member in members if member is not anchor]
-            reason = Reason(
-                code=Code.VERSION_SKEW,
-                subject=text,
-                object=", ".join(other for other in shown if other != text),
-                needs=f"{', '.join(m.name for m in members)} of one version",
-                found=", ".join(shown),
-                evidence=self.group.source,
-                grade=Grade.REPORTED,
-                remedy=self.group.remedy,
-            )
-            ways.append(
-                tuple(
-                    Bound.because(other.name, _OfPublic(anchor.version.public), reason, text)
-                    for other in others
-                )
-            )
-        return tuple(ways)
+        anchors = [next(m for m in members if m.version.public == public) for public in publics]
+        ways = [_OfPublic(frozenset({public})) for public in publics]
+        ways.append(_OfPublic(frozenset(publics), holds=False))
+        return tuple(
+            self._bounds(accepts, f"{anchor.name} {anchor.version}", shown)
+            for anchor, accepts in zip([*anchors, anchors[0]], ways, strict=True)
+        )
+
+    def _bounds(self, accepts: _OfPublic, anchor: str, shown: list[str]) -> tuple[Bound, ...]:
+        reason = Reason(
+            code=Code.VERSION_SKEW,
+            subject=anchor,
+            object=", ".join(other for other in shown if other != anchor),
+            needs=f"{', '.join(text.split(' ')[0] for text in shown)} of one version",
+            found=", ".join(shown),
+            evidence=self.group.source,
+            grade=Grade.REPORTED,
+            remedy=self.group.remedy,
+        )
+        return tuple(Bound.because(name, accepts, reason, anchor) for name in self.group.projects)

@@ -30,8 +30,8 @@ def find_chain(workspace: Workspace, problem: Problem, failure: Failure) -> Chai
     while head is not None and head not in seen:
         seen.add(head)
         need = failure.dead[head]
-        if isinstance(need, Same):
-            head = need.candidate if need.candidate in failure.dead else None
+        if isinstance(need, Same) and need.candidate in failure.dead:
+            head = need.candidate
             continue
         steps.append(Cause(need, head))
         above = [cause for cause in steps if cause.need.identifier == need.identifier]
@@ -46,8 +46,18 @@ def find_chain(workspace: Workspace, problem: Problem, failure: Failure) -> Chai
 
 
 def _best_dead(alive: Provider, needs: list[Need], failure: Failure) -> AnyCandidate | None:
-    """The best of the candidates for ``needs`` if it is dead; None where there is no candidate."""
+    """The best of the candidates for ``needs``; None where there is none, or one is not dead.
+
+    An extra whose project may not be of that version says less than one that fails by itself.
+    """
     if not needs or isinstance(needs[0], HostNeed):
         return None
-    best = next(iter(alive.match(needs[0].identifier, needs)), None)
-    return best if best in failure.dead else None
+    found = list(alive.match(needs[0].identifier, needs))
+    if any(candidate not in failure.dead for candidate in found):
+        return None
+
+    def says_less(candidate: AnyCandidate) -> bool:
+        need = failure.dead[candidate]
+        return isinstance(need, Same) and need.candidate not in failure.dead
+
+    return min(found, key=says_less, default=None)

@@ -13,7 +13,7 @@ from resolvelib import AbstractProvider
 from resolvelib.resolvers import RequirementInformation
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import CUDA, HostNeed
+from resolver.model.host import CUDA, FILE, HostNeed
 from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.propagate import Cause, Forced
@@ -29,7 +29,8 @@ class Problem:
     ``constraints`` narrow a project wherever it comes from without asking for it.
     ``preferences`` name, by project, the versions to try first. ``bounds`` are what curated facts
     forbid beside one version of a project, or, as a HostNeed, that version itself. ``after`` are
-    rules over whole solutions.
+    rules over whole solutions, and ``limits`` what mending a solution that broke one asks of the
+    files of a project where it is chosen at all.
     """
 
     roots: tuple[Need, ...]
@@ -39,6 +40,7 @@ class Problem:
         default_factory=dict
     )
     after: tuple[AfterRule, ...] = ()
+    limits: tuple[Bound, ...] = ()
     pre: bool = False
 
 
@@ -89,6 +91,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             yield Same(Candidate.of(artifact))
         else:
             yield from self._workspace.rules.candidate_needs(artifact, None)
+            yield from self._limited(artifact)
         needs = self._workspace.needs(artifact, candidate.extra)
         self.announce(needs)
         yield from (need for need in needs if isinstance(need, HostNeed))
@@ -97,6 +100,12 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 if version == candidate.version:
                     yield bound
         yield from (need for need in needs if not isinstance(need, HostNeed))
+
+    def _limited(self, artifact: Artifact) -> Iterator[HostNeed]:
+        for limit in self._problem.limits:
+            if limit.project == artifact.name and not limit.accepts(artifact):
+                reason = next(iter(limit.explain(artifact)), None)
+                yield HostNeed(FILE, limit.text, f"{artifact.name} {artifact.version}", reason)
 
     def announce(self, needs: Iterable[Need]) -> None:
         """Fetch the listings that needs will ask for, all at once."""

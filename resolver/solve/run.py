@@ -73,7 +73,7 @@ def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
             continue
         first: Failure | None = None
         for bounds in ways:
-            mended = solve(workspace, replace(problem, roots=(*problem.roots, *bounds)))
+            mended = solve(workspace, replace(problem, limits=(*problem.limits, *bounds)))
             if isinstance(mended, Solution):
                 return mended
             first = first or mended

@@ -1,0 +1,120 @@
+"""Random small indexes: the solver against every possible choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from resolver.model.knowledge import Knowledge
+from tests.solve.brute import Rulebook, complaints, solvable
+from tests.support.fakes import (
+    FakeIndex,
+    answer,
+    make_knowledge,
+    make_skew,
+    make_target,
+    make_tuple,
+    pins,
+    reasons,
+)
+
+NAMES = ("a", "b", "c", "d", "e")
+VERSIONS = ("1", "2", "3")
+ENVIRONMENT = make_target().environment
+
+ranges = st.sampled_from(["", "", "==1", "==2", "==3", ">=2", "<3", "<2", "!=2", ">1,<3"])
+
+
+@st.composite
+def requirements(draw: Any, names: tuple[str, ...] = NAMES) -> str:
+    extra = draw(st.sampled_from(["", "", "", "[x]", "[y]"]))
+    return draw(st.sampled_from(names)) + extra + draw(ranges)
+
+
+@st.composite
+def releases(draw: Any, name: str, version: str) -> str:
+    others = tuple(other for other in NAMES if other != name)
+    needs = draw(st.lists(requirements(others), max_size=3))
+    marks = draw(
+        st.lists(
+            st.sampled_from(["", "", "; extra == 'x'", "; extra == 'y'"]), min_size=3, max_size=3
+        )
+    )
+    lines = [need + mark for need, mark in zip(needs, marks, strict=False)]
+    line = f"{name} {version} extras:x"
+    return line + (f" needs {' | '.join(lines)}" if lines else "")
+
+
+@st.composite
+def indexes(draw: Any) -> str:
+    lines = [
+        draw(releases(name, version))
+        for name in NAMES
+        for version in sorted(draw(st.sets(st.sampled_from(VERSIONS), max_size=3)))
+    ]
+    return "\n".join(lines)
+
+
+@st.composite
+def rulebooks(draw: Any) -> Rulebook:
+    members = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(VERSIONS), max_size=3)
+    bad = draw(st.lists(members.filter(len), max_size=2))
+    same = draw(st.lists(st.frozensets(st.sampled_from(NAMES), min_size=2, max_size=3), max_size=1))
+    return Rulebook(bad=tuple(frozenset(m.items()) for m in bad), same=tuple(same))
+
+
+def knowledge_of(rules: Rulebook) -> Knowledge:
+    texts = [", ".join(f"{name} {version}" for name, version in sorted(bad)) for bad in rules.bad]
+    return make_knowledge(
+        *(make_tuple(text, "bad") for text in dict.fromkeys(texts)),
+        skews=tuple(make_skew(*sorted(same)) for same in rules.same),
+    )
+
+
+requests = st.lists(requirements(), min_size=1, max_size=3)
+quick = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+plain = st.just(Rulebook())
+
+
+def check(text: str, asked: list[str], rules: Rulebook) -> None:
+    """The answer is right, proven, and the same again."""
+    note(text)
+    note(f"requests: {asked}, rules: {rules}")
+    index, known = FakeIndex(text), knowledge_of(rules)
+    outcome = answer(index, *asked, knowledge=known)
+    assert outcome == answer(FakeIndex(text), *asked, knowledge=known)
+    chosen = {
+        release.artifact.name: release
+        for release in index.releases
+        if pins(outcome).get(release.artifact.name) == str(release.artifact.version)
+    }
+    if outcome.verdict == "solved":
+        assert complaints(asked, chosen, ENVIRONMENT, rules) == []
+        return
+    assert not solvable(asked, index.releases, ENVIRONMENT, rules)
+    assert outcome.conflict is not None
+    minimal = list(outcome.conflict.requests)
+    assert not solvable(minimal, index.releases, ENVIRONMENT, rules)
+    for left_out in range(len(minimal)):
+        rest = minimal[:left_out] + minimal[left_out + 1 :]
+        assert solvable(rest, index.releases, ENVIRONMENT, rules)
+    assert reasons(outcome)
+
+
+@quick
+@given(indexes(), requests)
+def test_requirements_alone(text: str, asked: list[str]) -> None:
+    check(text, asked, Rulebook())
+
+
+@quick
+@given(indexes(), requests, rulebooks())
+def test_with_rules_over_whole_solutions(text: str, asked: list[str], rules: Rulebook) -> None:
+    check(text, asked, rules)
