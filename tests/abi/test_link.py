@@ -197,7 +197,7 @@ def test_the_reason_for_a_missing_symbol() -> None:
     match = HISTORY.match(Version("2.9.1"), machine="x86_64")
     assert match is not None
     assert link_evidence(found, match) == (
-        f"2 symbols of {SGL} (sha256 555555555555) are exported by "
+        f"all 2 symbols of {SGL} (sha256 555555555555) are exported by "
         f"torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64.whl "
         f"(sha256 {match.build.files[0].sha256[:12]}); links, not run"
     )
