@@ -23,6 +23,8 @@ from resolver.model.cuda import CudaVersion
 
 _LIBRARIES = "torch/lib/"
 _VERSION_FILE = "torch/version.py"
+# The Python that has a wheel of every release since 2.4.
+_REFERENCE = "-cp312-cp312-"
 _CHECK_FAIL = "_ZN3c106detail14torchCheckFail"
 _CUDA = re.compile(r"^cuda(?:\s*:[^=]*)?\s*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 
@@ -73,36 +75,39 @@ def has_cxx11_abi(names: Iterable[str]) -> bool:
 
 
 def extend_history(
-    history: History | None,
-    columns: Iterable[tuple[TorchBuild, Mapping[str, str]]],
-    *,
-    agreeing: bool = False,
+    history: History | None, columns: Iterable[tuple[TorchBuild, Mapping[str, str]]]
 ) -> History:
     """Add columns; the others stay as they are.
 
-    A wheel that exports what a known column of its release and machine exports becomes another
-    file of that column; with ``agreeing``, one that exports something else is left out. The order
-    of adding new columns makes no difference.
+    A wheel that exports what the known column of its release and machine exports becomes another
+    file of that column. One that exports something else (wheels for other Pythons differ by a
+    handful of names in libtorch_python, up to 2.7) is left out, and inherits as inferred; but the
+    wheel for CPython 3.12 always decides. The order of adding makes no difference to the columns.
     """
-    known: dict[tuple[str, str, str], tuple[TorchBuild, Mapping[str, str]]] = {}
+    known: dict[tuple[str, str], tuple[TorchBuild, Mapping[str, str]]] = {}
     if history is not None:
         for index, build in enumerate(history.builds):
             known[_key(build)] = (build, history.exports(index))
     for build, exports in columns:
         key = _key(build)
-        if key in known:
-            other, exports = known[key]
-            known[key] = (
-                replace(other, files=tuple(sorted({*other.files, *build.files}))),
-                exports,
-            )
-        elif not agreeing:
+        if key not in known:
+            known[key] = (build, exports)
+            continue
+        other, names = known[key]
+        if other.digest == build.digest:
+            files = tuple(sorted({*other.files, *build.files}))
+            known[key] = (replace(other, files=files), names)
+        elif _is_reference(build) and not _is_reference(other):
             known[key] = (build, exports)
     return History.from_columns(known.values())
 
 
-def _key(build: TorchBuild) -> tuple[str, str, str]:
-    return (str(build.version), build.machine, build.digest)
+def _key(build: TorchBuild) -> tuple[str, str]:
+    return (str(build.version), build.machine)
+
+
+def _is_reference(build: TorchBuild) -> bool:
+    return any(_REFERENCE in file.filename for file in build.files)
 
 
 def _read_cuda(source: ByteSource) -> CudaVersion | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Overloads of one name that are compared pair by pair; no function of torch's has so many.
 _MAX_PAIRED = 200
 
+_STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>"
 _LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 _CONSTRUCTOR = re.compile(r"[CD][0-9]")
 _OPERATOR = re.compile(r"[a-z][a-zA-Z]")
@@ -23,13 +24,16 @@ _OPERATOR = re.compile(r"[a-z][a-zA-Z]")
 
 @lru_cache(maxsize=65536)
 def demangle(symbol: str) -> str:
-    """The C++ declaration, or the name itself where it is not a mangled one."""
+    """The C++ declaration, or the name itself where it is not a mangled one.
+
+    The new ``std::string`` is written ``std::__cxx11::string``, for it is in every other line.
+    """
     if not symbol.startswith("_Z"):
         return symbol
     import pycxxfilt
 
     try:
-        return pycxxfilt.demangle(symbol) or symbol
+        return (pycxxfilt.demangle(symbol) or symbol).replace(_STRING, "std::__cxx11::string")
     except ValueError:
         return symbol
 

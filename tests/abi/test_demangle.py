@@ -14,6 +14,10 @@ IMPLEMENTATION = "c10::cuda::c10_cuda_check_implementation"
     ("symbol", "text"),
     [
         (CHECK_INT, f"{IMPLEMENTATION}(int, char const*, char const*, int, bool)"),
+        (
+            "_ZN3c105ErrorC1ENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+            "c10::Error::Error(std::__cxx11::string)",
+        ),
         ("aoti_torch_new", "aoti_torch_new"),
         ("_Zrubbish", "_Zrubbish"),
         ("", ""),

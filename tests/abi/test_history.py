@@ -93,9 +93,19 @@ def test_an_agreeing_wheel_is_another_file() -> None:
         "torch-2.9.1-cp311-cp311-manylinux_2_28_x86_64.whl",
         "torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64.whl",
     ]
-    odd = column("2.9.1", {CLONE: "libtorch_cpu.so"}, python="cp310")
-    assert len(extend_history(small_history(), [odd], agreeing=True).builds) == 5
-    assert len(extend_history(small_history(), [odd]).builds) == 6
+
+
+def test_a_wheel_that_disagrees_is_left_out_unless_it_decides() -> None:
+    odd = {CLONE: "libtorch_cpu.so"}
+    for order in (("cp310", "cp312"), ("cp312", "cp310"), ("cp312", "cp313", "cp310")):
+        history: History | None = None
+        for python in order:
+            exports = odd if python == "cp310" else EXPORTS["2.9.1"]
+            history = extend_history(history, [column("2.9.1", exports, python=python)])
+        assert history is not None
+        (build,) = history.builds
+        assert build.digest == digest_of(EXPORTS["2.9.1"])
+        assert not any("cp310" in file.filename for file in build.files)
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolver.abi.archive import read_directory
+from resolver.abi.archive import MemberStream, read_directory
 from resolver.abi.damage import (
     ChecksumMismatch,
     DamagedElf,
@@ -84,6 +84,49 @@ def test_a_rewritten_member_is_read_as_a_whole() -> None:
         assert member.facts.dynamic == "read"
         assert source.bytes_read > len(NOISE)
         assert member.device_code == (() if full else None)
+
+
+def names(count: int, length: int) -> list[str]:
+    """Names that do not compress, so that tables take many reads."""
+    chance = random.Random(count)
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+    return ["n" + "".join(chance.choices(letters, k=length)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("count", "length"), [(3000, 60), (20_000, 130)])
+@pytest.mark.parametrize("full", [False, True])
+def test_large_tables_take_more_reads(count: int, length: int, full: bool) -> None:
+    """The larger one exceeds what is held of several members at a time."""
+    defined = names(count, length)
+    elf = Elf(undefined=[TORCH], defined=defined, filler=NOISE).build()
+    source = BytesSource(make_wheel({"demo/_C.so": elf}))
+    (member,) = probe_wheel(source, filename=NAME, full=full).members
+    assert member.facts is not None
+    assert member.facts.defined == set(defined)
+    assert member.facts.dynamic == ("read" if full else "strings")
+    assert full or source.bytes_read < len(elf) - 2_500_000
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_large_rewritten_member_with_device_code(full: bool) -> None:
+    recipe = Elf(undefined=[TORCH], filler=bytes(64) + fatbin([(2, 90, 0)]) + NOISE)
+    data = bytearray(recipe.build())
+    data[recipe.offsets["hash"] : recipe.offsets["hash"] + 16] = b"X" * 16
+    (member,) = probe_wheel(
+        BytesSource(make_wheel({"demo/_C.so": bytes(data)})), filename=NAME, full=full
+    ).members
+    assert member.device_code == ((DeviceCode.parse("sm_90"),) if full else None)
+
+
+@pytest.mark.parametrize("extra", range(0, 300, 23))
+def test_streams_are_whole_at_any_length(extra: int) -> None:
+    """The inflater may hold output back when its input is used up."""
+    data = bytes((1 << 20) + extra)
+    source = BytesSource(make_wheel({"a.so": data}))
+    (entry,) = read_directory(source)
+    pieces = list(MemberStream(source, entry, fetch=7))
+    assert b"".join(pieces) == data
+    assert max(map(len, pieces)) <= 1 << 20
 
 
 def test_what_is_no_shared_object_has_no_facts() -> None:
