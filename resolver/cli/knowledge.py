@@ -16,6 +16,7 @@ from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
 from resolver.explain.contract import FactModel
 from resolver.model.knowledge import Knowledge
+from resolver.model.target import driver_text
 
 app = typer.Typer(
     name="knowledge",
@@ -46,7 +47,7 @@ def facts(known: Knowledge) -> Iterator[FactModel]:
         yield _fact(Kind.CHANNEL, channel.name, f"{channel.title}: {names}", channel.source)
     for release in known.cuda.values():
         archs = ", ".join(map(str, release.archs))
-        summary = f"driver >={release.driver_family}; {archs}"
+        summary = f"driver >={driver_text(release.driver_family)}; {archs}"
         yield _fact(Kind.CUDA, str(release.version), summary, release.archs_source)
     for gpu in known.gpus:
         yield _fact(Kind.GPU, gpu.id, f"{', '.join(gpu.names)}: {gpu.arch}", gpu.source)

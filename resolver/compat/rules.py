@@ -14,6 +14,7 @@ from packaging.version import Version
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.knowledge import Build, CudaRelease
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.target import driver_text
 
 Releases = Mapping[CudaVersion, CudaRelease]
 
@@ -26,12 +27,6 @@ _FAMILY = {100: (103,), 120: (121,)}
 
 # CUDA 13 renamed one architecture (Thor): CUDA release notes 13.0; ptxas of 12.9 and 13.0.
 _RENAMED = {101: 110, 110: 101}
-
-
-def driver_text(driver: Version) -> str:
-    """A driver as NVIDIA writes it, ``580.65.06``, where PEP 440 drops the zero."""
-    first, *rest = driver.release
-    return ".".join((str(first), *(f"{part:02d}" for part in rest)))
 
 
 def runs_on(code: DeviceCode, arch: Arch) -> bool:

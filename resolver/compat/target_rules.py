@@ -21,7 +21,7 @@ from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
-from resolver.model.target import Target
+from resolver.model.target import Target, driver_text
 
 # The wheels whose version is a CUDA release, and which a CUDA build of torch pins.
 _RUNTIMES = frozenset(
@@ -68,7 +68,7 @@ class TargetRules:
         origin = f"CUDA {target.cuda}"
         reason = _fatal(driver_floor(releases, target.cuda, target.driver))
         release = releases.get(target.cuda)
-        floor = f">={release.driver_family}" if release else "any"
+        floor = f">={driver_text(release.driver_family)}" if release else "any"
         yield HostNeed(DRIVER, floor, origin, reason)
         for arch in target.archs:
             unmet = _fatal(toolkit_supports(releases, target.toolkit or target.cuda, arch))
@@ -249,7 +249,7 @@ class TargetRules:
         if target.driver is not None and packaged is not None and target.driver >= packaged:
             return None
         fix = (
-            f"install driver {packaged} or newer"
+            f"install driver {driver_text(packaged)} or newer"
             if packaged
             else f"install a driver for CUDA {cuda}"
         )

@@ -12,7 +12,7 @@ from resolver.explain import contract
 from resolver.explain.render_text import conflict_text
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.reason import Reason
-from resolver.model.target import Target
+from resolver.model.target import Target, driver_text
 
 
 def dump(model: BaseModel) -> str:
@@ -46,7 +46,7 @@ def target_model(target: Target) -> contract.TargetModel:
         python=target.python_short,
         machine=target.machine,
         glibc=target.glibc_text,
-        driver=None if target.driver is None else str(target.driver),
+        driver=None if target.driver is None else driver_text(target.driver),
         toolkit=None if target.toolkit is None else str(target.toolkit),
         gpu=target.gpu,
     )

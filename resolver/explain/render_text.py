@@ -12,14 +12,14 @@ from datetime import date
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.outcome import Alternative, Conflict, Judgement, Outcome, Package, Pair
 from resolver.model.reason import Code, Reason, Severity
-from resolver.model.target import Target
+from resolver.model.target import Target, driver_text
 
 _SHOWN = 12
 
 
 def target_text(target: Target) -> str:
     """``CUDA 13.0, sm_120, Python 3.12, Linux x86_64 with glibc 2.35``."""
-    driver = f", driver {target.driver}" if target.driver else ""
+    driver = f", driver {driver_text(target.driver)}" if target.driver else ""
     return (
         f"CUDA {target.cuda}, {target.archs_text}, Python {target.python_short}, "
         f"Linux {target.machine} with glibc {target.glibc_text}{driver}"

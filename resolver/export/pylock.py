@@ -30,7 +30,7 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
 from resolver.model.outcome import Outcome, Package
-from resolver.model.target import Target
+from resolver.model.target import Target, driver_text
 
 LOCK_VERSION = Version("1.0")
 
@@ -98,7 +98,7 @@ def target_table(target: Target) -> dict[str, Any]:
         "glibc": target.glibc_text,
     }
     if target.driver is not None:
-        table["driver"] = str(target.driver)
+        table["driver"] = driver_text(target.driver)
     if target.toolkit is not None:
         table["toolkit"] = str(target.toolkit)
     if target.gpu is not None:

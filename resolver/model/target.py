@@ -20,6 +20,12 @@ _LEGACY_MANYLINUX = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _OLDEST_GLIBC_MINOR = {"x86_64": 5, "aarch64": 17}
 
 
+def driver_text(driver: Version) -> str:
+    """A driver as NVIDIA writes it, ``580.65.06``, where PEP 440 drops the zero."""
+    first, *rest = driver.release
+    return ".".join((str(first), *(f"{part:02d}" for part in rest)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A machine and the wish for it.

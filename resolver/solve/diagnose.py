@@ -17,6 +17,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
+from resolver.model.target import driver_text
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog
 from resolver.solve.dead import find_chain
@@ -68,7 +69,7 @@ def _trail_text(failure: Failure) -> tuple[str, ...]:
 
 def _host_text(workspace: Workspace) -> str:
     target = workspace.target
-    driver = f", driver {target.driver}" if target.driver else ""
+    driver = f", driver {driver_text(target.driver)}" if target.driver else ""
     return f"CUDA {target.cuda} on {target.archs_text}{driver}"
 
 

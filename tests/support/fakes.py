@@ -217,6 +217,7 @@ class FakeEvidence:
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
     bounds: Mapping[str, tuple[HostNeed | Bound, ...]] = field(default_factory=dict)
     said: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
+    refused: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
 
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
         del artifacts
@@ -227,12 +228,15 @@ class FakeEvidence:
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         return self.pairs.get((_text(extension), _text(torch)))
 
-    def remarks(
+    def refusals(
         self,
         extension: Artifact,
         metadata: Metadata,  # noqa: ARG002
         torch: Artifact,
     ) -> tuple[Reason, ...]:
+        return self.refused.get((_text(extension), _text(torch)), ())
+
+    def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         return self.said.get((_text(extension), _text(torch)), ())
 
 
