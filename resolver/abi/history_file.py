@@ -65,14 +65,14 @@ def _parse(packed: bytes, text: str) -> History:
     body = unpacker.decompress(packed, _MAX_INFLATED)
     if not unpacker.eof:
         raise ValueError("the names are cut off")
-    line, _, rest = body.partition(b"\n")
-    header, document = json.loads(line), json.loads(text)
+    start = body.index(b"\n") + 1
+    header, document = json.loads(body[:start]), json.loads(text)
     if header["format"] != _FORMAT or document["format"] != _FORMAT:
         raise ValueError("another format than this program reads")
     builds = tuple(_build_from_json(row) for row in document["builds"])
     masks = tuple(int(mask, 16) for mask in header["masks"])
     libraries = tuple(map(str, header["libraries"]))
-    table = NameTable.unpack(rest, int(header["names"]))
+    table = NameTable.unpack(body, int(header["names"]), start)
     if max(masks, default=0) >= 1 << len(builds):
         raise ValueError("more columns than builds")
     if max(table.masks, default=-1) >= len(masks) or max(table.homes, default=-1) >= len(libraries):

@@ -39,7 +39,12 @@ class NameTable:
         self._lengths = lengths
         self._text = text
         self._spans = list(pairwise([0, *accumulate(lengths)]))
-        self._firsts = [text[start:end].partition(b"\n")[0] for start, end in self._spans]
+        # A block of one name ends without a newline.
+        ends = (text.find(b"\n", start, end) for start, end in self._spans)
+        self._firsts = [
+            text[start : at if at >= 0 else end]
+            for (start, end), at in zip(self._spans, ends, strict=True)
+        ]
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[str, int, int]]) -> Self:
@@ -63,11 +68,13 @@ class NameTable:
         )
 
     @classmethod
-    def unpack(cls, data: bytes, count: int) -> Self:
-        """Read ``count`` packed names. Raises ValueError where the data cannot be that."""
+    def unpack(cls, data: bytes, count: int, at: int = 0) -> Self:
+        """Read ``count`` packed names from offset ``at`` on.
+
+        Raises ValueError where the data cannot be that.
+        """
         tables = (array("H"), array("H"), array("B"), array("I"))
         blocks = -(-count // _BLOCK)
-        at = 0
         for table, length in zip(tables, (count, count, count, blocks), strict=True):
             size = length * table.itemsize
             table.frombytes(data[at : at + size])
