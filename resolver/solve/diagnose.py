@@ -46,7 +46,7 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     if not reasons:
         chain = find_chain(workspace, problem, failure)
         if chain is not None:
-            failure = replace(failure, causes=chain.last, trail=chain.steps)
+            failure = replace(failure, causes=chain.last, trail=(*failure.trail, *chain.steps))
             reasons += from_failure(workspace, problem, failure)
     requests = tuple(str(need) for need in core if not isinstance(need, Same))
     return Conflict(requests=requests, reasons=unique(reasons), trail=_trail_text(failure))
@@ -117,7 +117,8 @@ def _spoken_for(reasons: Sequence[Reason]) -> Reason:
     head = reasons[0]
     if len(reasons) == 1:
         return head
-    return replace(head, found=f"{head.found}; and {len(reasons) - 1} older releases alike")
+    older = "1 older release" if len(reasons) == 2 else f"{len(reasons) - 1} older releases"
+    return replace(head, found=f"{head.found}; and {older} alike")
 
 
 def _not_taken(

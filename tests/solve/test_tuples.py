@@ -1,0 +1,287 @@
+"""Known-good sets as a whole, known-bad pairs as bounds, and what a lock or a wish keeps out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from resolver.model.host import GPU, HostNeed
+from resolver.model.knowledge import KnownTuple
+from resolver.model.reason import Code
+from resolver.solve.strategy import covers, ranked_tuples
+from tests.support.fakes import (
+    FakeIndex,
+    FakeRules,
+    answer,
+    make_knowledge,
+    make_reason,
+    make_request,
+    make_target,
+    make_tuple,
+    pins,
+    reasons,
+)
+
+TEXT = """
+torch 2.9.1
+torch 2.10.0
+torch 2.11.0
+ext 1.0 needs torch | dep
+ext 2.0 needs torch | dep
+ext 3.0 needs torch | dep
+dep 1.0
+dep 2.0
+"""
+OLD = make_tuple("torch 2.9.1, ext 1.0", date="2026-01-01", pins=("dep==1.0",))
+NEW = make_tuple("torch 2.10.0, ext 2.0", date="2026-03-01")
+
+
+@pytest.mark.parametrize(
+    ("changes", "spoken_for"),
+    [
+        pytest.param({}, True, id="no-bounds"),
+        pytest.param({"cuda": ("13.0",)}, True, id="cuda"),
+        pytest.param({"cuda": ("12.8", "12.9")}, False, id="other-cuda"),
+        pytest.param({"archs": ("sm_100", "sm_120")}, True, id="arch"),
+        pytest.param({"archs": ("sm_90",)}, False, id="other-arch"),
+        pytest.param({"machines": ("x86_64",)}, True, id="machine"),
+        pytest.param({"machines": ("aarch64",)}, False, id="other-machine"),
+        pytest.param({"python": ">=3.10,<3.13"}, True, id="python"),
+        pytest.param({"python": "<3.12"}, False, id="older-python"),
+    ],
+)
+def test_whom_a_set_speaks_for(changes: dict[str, Any], spoken_for: bool) -> None:
+    assert covers(make_tuple("torch 2.9.1", **changes), make_target()) is spoken_for
+
+
+def test_a_set_must_speak_for_every_architecture() -> None:
+    known = make_tuple("torch 2.9.1", archs=("sm_120",))
+    assert not covers(known, make_target(archs="sm90,sm120"))
+
+
+@pytest.mark.parametrize(
+    ("tuples", "order"),
+    [
+        pytest.param([OLD, NEW], ["torch-2.10.0-ext-2.0", "torch-2.9.1-ext-1.0"], id="newest"),
+        pytest.param(
+            [OLD, make_tuple("torch 2.10.0, ext 2.0", date="2026-03-01", grade="declared")],
+            ["torch-2.9.1-ext-1.0", "torch-2.10.0-ext-2.0"],
+            id="better-grade-before-newer",
+        ),
+        pytest.param(
+            [make_tuple("torch 2.9.1, ext 1.0, more 1.0", date="2026-09-01"), OLD],
+            ["torch-2.9.1-ext-1.0", "torch-2.9.1-ext-1.0-more-1.0"],
+            id="nearer-to-what-was-asked-before-newer",
+        ),
+        pytest.param(
+            [make_tuple("torch 2.9.1, ext 2.0"), make_tuple("torch 2.9.1, ext 1.0")],
+            ["torch-2.9.1-ext-1.0", "torch-2.9.1-ext-2.0"],
+            id="the-name-breaks-the-tie",
+        ),
+        pytest.param([make_tuple("torch 2.9.1, ext 1.0", "bad")], [], id="bad-ones-are-none"),
+        pytest.param([make_tuple("torch 2.9.1")], ["torch-2.9.1"], id="ext-unknown-to-all"),
+        pytest.param(
+            [make_tuple("torch 2.9.1"), make_tuple("ext 1.0")], [], id="ext-known-to-another"
+        ),
+    ],
+)
+def test_rank(tuples: list[KnownTuple], order: list[str]) -> None:
+    known = make_knowledge(*tuples)
+    ranked = ranked_tuples(known, make_target(), make_request("torch", "ext"))
+    assert [t.id for t in ranked] == order
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "expected"),
+    [
+        pytest.param(
+            ["ext"], {}, {"torch": "2.10.0", "ext": "2.0", "dep": "2.0"}, id="newest-set-as-a-whole"
+        ),
+        pytest.param(
+            ["ext==1.0"],
+            {},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "1.0"},
+            id="the-one-that-fits-with-its-closure",
+        ),
+        pytest.param(
+            ["ext", "torch<2.10"],
+            {},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "1.0"},
+            id="by-torch",
+        ),
+        pytest.param(
+            ["ext"],
+            {"constraints": ["torch<2.10"]},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "1.0"},
+            id="by-a-constraint",
+        ),
+        pytest.param(
+            ["ext==1.0", "dep==2.0"],
+            {},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "2.0"},
+            id="closure-is-a-preference-only",
+        ),
+        pytest.param(
+            ["ext==3.0"], {}, {"torch": "2.11.0", "ext": "3.0", "dep": "2.0"}, id="no-set-fits"
+        ),
+        pytest.param(
+            ["ext"],
+            {"prefer": "newest"},
+            {"torch": "2.11.0", "ext": "3.0", "dep": "2.0"},
+            id="prefer-newest",
+        ),
+        pytest.param(
+            ["ext"],
+            {"use_tuples": False},
+            {"torch": "2.11.0", "ext": "3.0", "dep": "2.0"},
+            id="no-tuples",
+        ),
+        pytest.param(
+            ["ext"],
+            {"locked": {"torch": "2.9.1", "ext": "1.0"}},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "1.0"},
+            id="a-lock-chooses-its-set",
+        ),
+        pytest.param(
+            ["ext"],
+            {"locked": {"torch": "2.11.0", "ext": "3.0", "dep": "1.0"}},
+            {"torch": "2.11.0", "ext": "3.0", "dep": "1.0"},
+            id="a-lock-outside-all-sets-is-kept",
+        ),
+        pytest.param(
+            ["ext==1.0"],
+            {"locked": {"dep": "2.0"}},
+            {"torch": "2.9.1", "ext": "1.0", "dep": "2.0"},
+            id="a-lock-before-the-closure",
+        ),
+        pytest.param(["dep"], {}, {"dep": "2.0"}, id="nothing-a-set-speaks-of"),
+    ],
+)
+def test_known_good_sets(
+    asked: list[str], options: dict[str, Any], expected: dict[str, str]
+) -> None:
+    outcome = answer(TEXT, *asked, knowledge=make_knowledge(OLD, NEW), **options)
+    assert pins(outcome) == expected
+
+
+def test_the_answer_names_its_set() -> None:
+    assert answer(TEXT, "ext", knowledge=make_knowledge(OLD, NEW)).tuple_ == NEW
+    assert answer(TEXT, "ext==3.0", knowledge=make_knowledge(OLD, NEW)).tuple_ is None
+
+
+def test_a_set_that_does_not_solve_is_passed_over_with_a_note() -> None:
+    gone = make_tuple("torch 2.10.0, ext 9.0", date="2026-05-01")
+    outcome = answer(TEXT, "ext", knowledge=make_knowledge(OLD, gone))
+    assert outcome.tuple_ == OLD
+    assert outcome.notes == (
+        "known-good set torch-2.10.0-ext-9.0 was tried and does not fit this request",
+    )
+
+
+def test_versions_by_machine() -> None:
+    text = "torch 2.9.1+cu130\ntorch 2.9.1\ntorch 3.0"
+    known = make_tuple(
+        "torch 2.9.1+cu130",
+        packages_by_machine={"aarch64": make_tuple("torch 2.9.1").packages},
+    )
+    knowledge = make_knowledge(known)
+    assert pins(answer(text, "torch", knowledge=knowledge)) == {"torch": "2.9.1+cu130"}
+    arm = answer(text, "torch==2.9.1", knowledge=knowledge, target=make_target(machine="aarch64"))
+    assert arm.tuple_ == known
+
+
+BAD = make_tuple("torch 2.11.0, ext 3.0", "bad")
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "expected"),
+    [
+        pytest.param(["ext"], {}, {"ext": "3.0", "torch": "2.10.0", "dep": "2.0"}, id="torch-down"),
+        pytest.param(
+            ["torch", "ext"],
+            {},
+            {"ext": "2.0", "torch": "2.11.0", "dep": "2.0"},
+            id="the-first-root-stays-newest",
+            marks=pytest.mark.xfail(
+                strict=True, reason="resolvelib re-pins a root for a later one instead of going on"
+            ),
+        ),
+        pytest.param(["torch==2.11.0", "ext==3.0"], {}, {}, id="both-pinned"),
+        pytest.param(
+            ["torch==2.11.0", "ext==3.0"],
+            {"use_tuples": False},
+            {"ext": "3.0", "torch": "2.11.0", "dep": "2.0"},
+            id="no-tuples",
+        ),
+        pytest.param(
+            ["torch==2.11.0", "ext==3.0"],
+            {"target": make_target(cuda="12.8")},
+            {"ext": "3.0", "torch": "2.11.0", "dep": "2.0"},
+            id="another-target",
+        ),
+    ],
+)
+def test_known_bad_pairs(
+    asked: list[str], options: dict[str, Any], expected: dict[str, str]
+) -> None:
+    bad = make_tuple("torch 2.11.0, ext 3.0", "bad", cuda=("13.0",))
+    assert pins(answer(TEXT, *asked, knowledge=make_knowledge(bad), **options)) == expected
+
+
+def test_a_known_bad_pair_tells_its_reason() -> None:
+    outcome = answer(TEXT, "torch==2.11.0", "ext==3.0", knowledge=make_knowledge(BAD))
+    assert BAD.reason in reasons(outcome)
+    assert outcome.conflict is not None
+    assert outcome.conflict.requests == ("torch==2.11.0", "ext==3.0")
+
+
+def test_a_known_bad_file_is_never_taken() -> None:
+    bad = make_tuple("dep 2.0", "bad")
+    assert pins(answer(TEXT, "dep", knowledge=make_knowledge(bad))) == {"dep": "1.0"}
+    outcome = answer(TEXT, "dep==2.0", knowledge=make_knowledge(bad))
+    assert reasons(outcome) == [bad.reason]
+
+
+def test_a_wish_that_cannot_hold_asks_no_index() -> None:
+    index = FakeIndex(TEXT)
+    reason = make_reason("no-device-code", "CUDA 13.0")
+    rules = FakeRules(wish=(HostNeed(GPU, "sm_70", "CUDA 13.0", reason),))
+    outcome = answer(index, "ext", rules=rules)
+    assert reasons(outcome) == [reason]
+    assert outcome.conflict is not None
+    assert outcome.conflict.requests == ("CUDA 13.0 on sm_120",)
+    assert index.asked == []
+
+
+def test_strict_rejects_what_is_only_declared() -> None:
+    text = "torch 2.9.1\next 1.0 cp312-cp312-linux_x86_64 needs torch==2.9.1"
+    assert answer(text, "ext").verdict == "solved"
+    outcome = answer(text, "ext", strict=True)
+    assert outcome.conflict is not None
+    assert outcome.conflict.requests == ("--strict", "ext")
+    (reason,) = reasons(outcome)
+    assert (reason.code, reason.subject, reason.object) == (
+        Code.UNVERIFIED,
+        "ext 1.0",
+        "torch 2.9.1",
+    )
+    assert reason.found == "a pair that is only declared"
+
+
+def test_strict_accepts_a_reported_pair() -> None:
+    text = "torch 2.9.1\next 1.0 cp312-cp312-linux_x86_64 needs torch==2.9.1"
+    assert answer(text, "ext", strict=True, knowledge=make_knowledge(OLD)).verdict == "solved"
+
+
+def test_what_is_said_of_chosen_files() -> None:
+    text = "a 1.0 yanked hash:ab also:cd"
+    outcome = answer(text, "a==1.0")
+    found = [(reason.code, reason.found) for reason in outcome.reasons]
+    assert found == [
+        (Code.YANKED, "a-1.0-py3-none-any.whl, yanked: no reason given"),
+        (
+            Code.HASH_AMBIGUOUS,
+            "2 for a-1.0-py3-none-any.whl; the last listed, abababababab, is taken",
+        ),
+    ]
