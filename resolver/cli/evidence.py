@@ -167,6 +167,7 @@ class WheelEvidence:
             grade=max(read.grade, match.grade, key=lambda grade: grade.rank),
             symbols=len(read.link.symbols),
             evidence=text,
+            summary=_summary(read, match.index),
         )
 
     def refusals(
@@ -466,6 +467,14 @@ def _key(artifact: Artifact) -> str:
 
 def _is_native(artifact: Artifact) -> bool:
     return artifact.kind == "wheel" and any(tag.platform != "any" for tag in artifact.tags)
+
+
+def _summary(read: Read, column: int) -> str:
+    count = len(read.link.symbols)
+    lost = len(read.link.missing(column, every=True))
+    which = f"{count - lost} of {count}" if lost else f"all {count}"
+    stand_in = "" if read.sibling is None else f", read from {read.sibling.filename}"
+    return f"{which} torch symbols are exported; links, not run{stand_in}"
 
 
 def _alternatives_unread(link: WheelLink) -> bool:

@@ -110,7 +110,7 @@ def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
         yield f"Known-good set: {known.id}, {known.grade} {known.date} ({_age(known.date, today)})"
         yield f"  {known.title}"
         yield f"  source: {known.source}"
-    yield from _pairs(outcome.pairs)
+    yield from _pairs(outcome.pairs, verbose=verbose)
     yield from _findings(outcome.reasons)
     yield from _snapshots(outcome.packages)
     notes = [*outcome.notes, *(known.notes if known is not None else ())]
@@ -154,7 +154,7 @@ def _age(day: str, today: date) -> str:
     return f"{days // 30} months old"
 
 
-def _pairs(pairs: Iterable[Pair]) -> Iterator[str]:
+def _pairs(pairs: Iterable[Pair], *, verbose: bool = False) -> Iterator[str]:
     rows = list(pairs)
     if not rows:
         return
@@ -162,7 +162,8 @@ def _pairs(pairs: Iterable[Pair]) -> Iterator[str]:
     yield f"Beside {rows[0].torch}:"
     width = max(len(pair.extension) for pair in rows)
     for pair in rows:
-        yield f"  {pair.extension:<{width}}  {pair.grade:<8}  {pair.evidence}"
+        known_by = pair.evidence if verbose else pair.summary or pair.evidence
+        yield f"  {pair.extension:<{width}}  {pair.grade:<8}  {known_by}"
 
 
 def _findings(reasons: Sequence[Reason]) -> Iterator[str]:

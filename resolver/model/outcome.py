@@ -30,6 +30,7 @@ class Pair:
     """An extension beside a torch, and how it is known that they load together.
 
     ``symbols`` is the number of torch symbols that were checked, None where none were read.
+    ``summary`` says the evidence in a few words.
     """
 
     extension: str
@@ -37,6 +38,7 @@ class Pair:
     grade: Grade
     evidence: str
     symbols: int | None = None
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ def _judge(
             grade=known.grade,
             evidence=f"{known.id}: {known.source}{also}",
             symbols=None if measured is None else measured.symbols,
+            summary=f"known-good set {known.id}",
         )
     if measured is not None:
         return measured
