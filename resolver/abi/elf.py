@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf_tables import (
@@ -84,6 +84,25 @@ class Prefix:
         if end > len(self._data):
             raise Short(end)
         return bytes(self._data[offset:end])
+
+
+class FileView:
+    """A view of an open file of ``size`` bytes."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self.size = size
+
+    def take(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes. Raises DamagedElf where the file does not have them."""
+        end = offset + length
+        if offset < 0 or length < 0 or end > self.size:
+            raise DamagedElf(f"refers to bytes {offset} to {end} of {self.size}")
+        self._file.seek(offset)
+        data = self._file.read(length)
+        if len(data) != length:
+            raise DamagedElf("was truncated while it was read")
+        return data
 
 
 class Segment(NamedTuple):

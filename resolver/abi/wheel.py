@@ -7,12 +7,13 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from resolver.abi.archive import Entry, MemberStream, read_directory
-from resolver.abi.damage import DamagedElf, DamagedWheel, ZipBomb
+from resolver.abi.damage import DamagedWheel, ZipBomb
 from resolver.abi.elf import (
     ElfFacts,
+    FileView,
     Header,
     Prefix,
     is_readable_elf,
@@ -284,23 +285,8 @@ def _probe_whole(
             piece = stream.read()
         spool.flush()
         with names.lock:
-            facts = read_elf(_Spool(spool, entry.size), limit=names.left)
+            facts = read_elf(FileView(spool, entry.size), limit=names.left)
             names.charge(facts)
     return replace(
         member, facts=facts, device_code=scanner.finish() if scanner is not None else None
     )
-
-
-class _Spool:
-    """A view of a temporary file."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file = file
-        self.size = size
-
-    def take(self, offset: int, length: int) -> bytes:
-        end = offset + length
-        if offset < 0 or length < 0 or end > self.size:
-            raise DamagedElf(f"refers to bytes {offset} to {end} of {self.size}")
-        self._file.seek(offset)
-        return self._file.read(length)
