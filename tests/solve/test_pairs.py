@@ -1,0 +1,114 @@
+"""Which packages have a binary side to agree on with torch, and how that is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from resolver.model.channel import Channel
+from resolver.model.outcome import Pair
+from resolver.model.reason import Grade
+from tests.support.fakes import FakeEvidence, answer, make_knowledge, make_tuple
+
+X = "cp312-cp312-linux_x86_64"
+CHANNELS = (Channel(name="c", title="", url="", projects=frozenset({canonicalize_name("kernel")})),)
+
+
+def measured(**changes: Any) -> FakeEvidence:
+    values: dict[str, Any] = {
+        "extension": "ext 1.0",
+        "torch": "torch 2.9.1",
+        "grade": Grade.MEASURED,
+        "evidence": "12 symbols",
+        "symbols": 12,
+        **changes,
+    }
+    return FakeEvidence(pairs={("ext 1.0", "torch 2.9.1"): Pair(**values)})
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "extensions"),
+    [
+        pytest.param([f"ext 1.0 {X} needs torch"], ["ext"], ["ext 1.0"], id="depends-on-torch"),
+        pytest.param(["ext 1.0 needs torch"], ["ext"], [], id="pure"),
+        pytest.param([f"ext 1.0 {X}"], ["ext", "torch"], [], id="does-not-depend"),
+        pytest.param(
+            [f"kernel 1.0 {X}"], ["kernel", "torch"], ["kernel 1.0"], id="project-of-a-channel"
+        ),
+        pytest.param([f"kernel 1.0 {X}"], ["kernel"], [], id="no-torch-at-all"),
+        pytest.param([f"triton 1.0 {X} needs torch"], ["triton"], [], id="triton-is-none"),
+    ],
+)
+def test_which_packages_are_extensions(
+    lines: list[str], asked: list[str], extensions: list[str]
+) -> None:
+    text = "\n".join([f"torch 2.9.1 {X}", *lines])
+    outcome = answer(text, *asked, knowledge=make_knowledge(channels=CHANNELS))
+    assert [pair.extension for pair in outcome.pairs] == extensions
+
+
+TUPLE = make_tuple("torch 2.9.1, ext 1.0")
+
+
+@pytest.mark.parametrize(
+    ("needs", "options", "expected"),
+    [
+        pytest.param(
+            "torch",
+            {},
+            ("assumed", "nothing states which torch this file was built with", None),
+            id="assumed",
+        ),
+        pytest.param(
+            "torch==2.9.1",
+            {},
+            ("declared", "its metadata requires torch==2.9.1", None),
+            id="declared",
+        ),
+        pytest.param(
+            "torch==2.9.1",
+            {"knowledge": make_knowledge(TUPLE)},
+            ("reported", "torch-2.9.1-ext-1.0: a report", None),
+            id="a-set-before-metadata",
+        ),
+        pytest.param(
+            "torch==2.9.1",
+            {"knowledge": make_knowledge(TUPLE), "evidence": measured()},
+            ("measured", "12 symbols", 12),
+            id="bytes-before-a-set",
+        ),
+        pytest.param(
+            "torch",
+            {
+                "knowledge": make_knowledge(TUPLE),
+                "evidence": measured(grade=Grade.INFERRED, evidence="a sibling"),
+            },
+            (
+                "reported",
+                "torch-2.9.1-ext-1.0: a report; a sibling (inferred)",
+                12,
+            ),
+            id="a-set-before-a-sibling-s-bytes",
+        ),
+        pytest.param(
+            "torch==2.9.1",
+            {"evidence": measured(grade=Grade.INFERRED, evidence="a sibling")},
+            ("inferred", "a sibling", 12),
+            id="a-sibling-before-metadata",
+        ),
+    ],
+)
+def test_how_a_pair_is_known(
+    needs: str, options: dict[str, Any], expected: tuple[str, str, int | None]
+) -> None:
+    text = f"torch 2.9.1 {X}\next 1.0 {X} needs {needs}"
+    (pair,) = answer(text, "ext", **options).pairs
+    assert (pair.extension, pair.torch) == ("ext 1.0", "torch 2.9.1")
+    assert (str(pair.grade), pair.evidence, pair.symbols) == expected
+
+
+def test_a_file_without_symbols_of_torch_is_no_pair() -> None:
+    text = f"torch 2.9.1 {X}\next 1.0 {X} needs torch"
+    assert answer(text, "ext", evidence=measured(symbols=0)).pairs == ()
