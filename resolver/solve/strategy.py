@@ -24,6 +24,7 @@ from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.diagnose import diagnose
+from resolver.solve.newest import solve_newest
 from resolver.solve.pairs import find_pairs
 from resolver.solve.provider import Problem
 from resolver.solve.run import Failure, Solution, solve
@@ -70,7 +71,7 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
             if isinstance(result, Solution):
                 return _accept(workspace, knowledge, request, result, known, notes)
             notes.append(f"known-good set {known.id} was tried and does not fit this request")
-    result = solve(workspace, base)
+    result = solve_newest(workspace, base)
     if isinstance(result, Solution):
         return _accept(workspace, knowledge, request, result, None, notes)
     return Outcome(

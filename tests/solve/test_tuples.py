@@ -203,9 +203,6 @@ BAD = make_tuple("torch 2.11.0, ext 3.0", "bad")
             {},
             {"ext": "2.0", "torch": "2.11.0", "dep": "2.0"},
             id="the-first-root-stays-newest",
-            marks=pytest.mark.xfail(
-                strict=True, reason="resolvelib re-pins a root for a later one instead of going on"
-            ),
         ),
         pytest.param(["torch==2.11.0", "ext==3.0"], {}, {}, id="both-pinned"),
         pytest.param(
