@@ -268,6 +268,7 @@ class TestShipped:
             build, names = self.history.builds[index], self.history.names(index)
             assert (len(names), digest_of(names)) == (build.symbols, build.digest)
 
+    @pytest.mark.real  # ten seconds; what it rests on is tested on small histories above
     def test_it_is_written_as_it_would_be_again(self, tmp_path: Path) -> None:
         columns = [(b, self.history.exports(i)) for i, b in enumerate(self.history.builds)]
         random.Random(5).shuffle(columns)
