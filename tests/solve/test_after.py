@@ -25,12 +25,12 @@ SKEW = make_knowledge(skews=(make_skew("p", "q", "r"),))
         pytest.param(
             "a 1\na 0\nb 1\nb 0\nc 1\nc 0",
             ["a", "b", "c"],
-            {"a": "0", "b": "1", "c": "1"},
-            id="the-first-member-gives-way",
+            {"a": "1", "b": "1", "c": "0"},
+            id="the-last-asked-for-gives-way",
         ),
         pytest.param(
             "a 1\na 0\nb 1\nb 0\nc 1\nc 0",
-            ["a==1", "b", "c"],
+            ["a", "b", "c==1"],
             {"a": "1", "b": "0", "c": "1"},
             id="a-pinned-one-does-not",
         ),
