@@ -7,32 +7,24 @@ cannot be read here inherits its symbols, as inferred, from a file of the same r
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 from packaging.utils import canonicalize_name
 
 from resolver.abi.history import History
 from resolver.abi.history_file import load_history
-from resolver.abi.inspect import read_evidence
-from resolver.abi.link import MemberLink, WheelLink, link_wheel
+from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack
 from resolver.abi.rules import LoadRule, load_rules
-from resolver.abi.source import ByteSource, FileSource
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import check_torch, link_evidence, torch_range
 from resolver.abi.wheel import WheelFacts
-from resolver.compat.rules import covers
-from resolver.errors import AbilockError
+from resolver.cli.members import MemberNeeds
+from resolver.cli.reading import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.cuda import DeviceCode
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Pair
@@ -43,16 +35,6 @@ from resolver.solve.candidate import Bound
 TORCH = canonicalize_name("torch")
 # They are called by torch and link with nothing of it.
 _NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
-_RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
-_READERS = 4
-
-
-class Opener(Protocol):
-    """Gives access to the bytes of a file; None where it has no address."""
-
-    def __call__(self, artifact: Artifact) -> ByteSource | None:
-        """Open one file. Raises IndexFailure."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +65,13 @@ class WheelEvidence:
         pack: EvidencePack | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
     ) -> None:
-        self._known = known
         self._target = target
         self._directory = directory
-        self._opener = opener
         self._siblings = siblings
-        self._store = store
-        self._pack = pack
-        self._on_read = on_read
-        self._workers = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
+        self._reader = WheelReader(opener, store=store, pack=pack, on_read=on_read)
+        self._members = MemberNeeds(known, target)
         self._lock = Lock()
-        self._futures: dict[str, Future[WheelFacts | None]] = {}
         self._links: dict[str, Read | None] = {}
-        self._failures: dict[str, str] = {}
         self._history: History | None = None
         self._rules: tuple[LoadRule, ...] = load_rules(directory)
         names = {name for channel in known.channels for name in channel.projects}
@@ -104,11 +80,11 @@ class WheelEvidence:
 
     def close(self) -> None:
         """Let the readers go."""
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._reader.close()
 
     def notices(self) -> tuple[str, ...]:
         """Files that could not be read, sorted; those that a sibling stands in for are not told."""
-        return tuple(sorted(self._failures.values()))
+        return self._reader.failures()
 
     # the port
 
@@ -116,7 +92,7 @@ class WheelEvidence:
         """Start reading the files whose projects are known to link with torch."""
         for artifact in artifacts:
             if artifact.name in self._named and _is_native(artifact):
-                self._start(artifact)
+                self._reader.start(artifact)
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
         """What the bytes need of CUDA, of the GPUs and of torch; empty where they are not read."""
@@ -131,8 +107,8 @@ class WheelEvidence:
             needs += [
                 HostNeed(fact, reason.needs, origin, reason)
                 for fact, reasons in (
-                    (CUDA, self._cuda_reasons(read.link, origin, fatal=True)),
-                    (GPU, self._gpu_reasons(read.link, origin, fatal=True)),
+                    (CUDA, self._members.cuda_reasons(read.link, origin, fatal=True)),
+                    (GPU, self._members.gpu_reasons(read.link, origin, fatal=True)),
                 )
                 for reason in reasons
                 if reason.severity is Severity.FATAL
@@ -143,7 +119,7 @@ class WheelEvidence:
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
-        read = self._links.get(_key(extension))
+        read = self._links.get(key_of(extension))
         if read is None:
             return None
         names = (f"{extension.name} {extension.version}", f"{torch.name} {torch.version}")
@@ -183,7 +159,7 @@ class WheelEvidence:
 
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """Features that are missing beside this torch, on these GPUs, with this CUDA."""
-        read = self._links.get(_key(extension))
+        read = self._links.get(key_of(extension))
         if read is None:
             return ()
         subject = f"{extension.name} {extension.version}"
@@ -198,9 +174,9 @@ class WheelEvidence:
             ),
         )
         if read.sibling is None:
-            found += self._cuda_reasons(read.link, subject, fatal=False)
+            found += self._members.cuda_reasons(read.link, subject, fatal=False)
             for fatal in (True, False):
-                found += self._gpu_reasons(read.link, subject, fatal=fatal)
+                found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
         return tuple(reason for reason in found if reason.severity is not Severity.FATAL)
 
     # torch
@@ -215,7 +191,7 @@ class WheelEvidence:
 
     def links(self, extension: Artifact, torch: Artifact) -> bool | None:
         """Whether two files link; None where the bytes of one are not known."""
-        read = self._links.get(_key(extension))
+        read = self._links.get(key_of(extension))
         if read is None:
             return None
         match = self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
@@ -282,103 +258,6 @@ class WheelEvidence:
             for reason in reasons
         ]
 
-    # CUDA libraries and device code, member by member
-
-    def _deciding(self, link: WheelLink) -> tuple[MemberLink, ...]:
-        columns = [i for i in range(len(link.history.builds)) if link.builds >> i & 1]
-        return link.deciding(columns[-1]) if columns else link.members
-
-    def _cuda_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
-        """Members that need libraries of another CUDA major.
-
-        Where a wheel nobody curated brings members for several majors, they are alternatives.
-        """
-        wanted = self._target.cuda.major
-        foreign = {
-            row.member.path: (row, soname, major)
-            for row in link.members
-            for soname, major in self._majors(row, link)
-            if major != wanted
-        }
-        served = any(
-            major == wanted for row in link.members for _, major in self._majors(row, link)
-        )
-        deciding = {row.member.path for row in self._deciding(link)}
-        reasons = []
-        for path, (row, soname, major) in sorted(foreign.items()):
-            is_fatal = path in deciding and not (served and not row.load.curated)
-            if is_fatal is not fatal:
-                continue
-            reasons.append(
-                Reason(
-                    code=Code.CUDA_MISMATCH,
-                    severity=Severity.FATAL if fatal else Severity.DEGRADED,
-                    subject=subject,
-                    object=f"CUDA {self._target.cuda}",
-                    member=path,
-                    needs=f"{soname}, of CUDA {major}",
-                    found=f"CUDA {wanted} and its libraries",
-                    evidence=f"DT_NEEDED of {path} in {_file(link)}",
-                    remedy=f"use a build of {subject.split(' ')[0]} for CUDA {wanted}",
-                )
-            )
-            if fatal:
-                break  # one member that cannot load is enough
-        return reasons
-
-    def _majors(self, row: MemberLink, link: WheelLink) -> Iterator[tuple[str, int]]:
-        """The CUDA libraries a member needs that belong to one major alone, with that major."""
-        if row.member.facts is None:
-            return
-        own = {other.member.path.rsplit("/", 1)[-1] for other in link.members}
-        for soname in row.member.facts.needed:
-            if soname in own:
-                continue
-            majors = self._sonames.get(soname)
-            if majors is None and (match := _RUNTIME.match(soname)):
-                majors = frozenset({int(match[1])})
-            if majors is not None and len(majors) == 1:
-                yield soname, next(iter(majors))
-
-    @cached_property
-    def _sonames(self) -> dict[str, frozenset[int]]:
-        found: dict[str, set[int]] = {}
-        anywhere = {lib.soname for lib in self._known.libraries if lib.cuda is None}
-        for library in self._known.libraries:
-            if library.cuda is not None and library.soname not in anywhere:
-                found.setdefault(library.soname, set()).add(library.cuda)
-        return {soname: frozenset(majors) for soname, majors in found.items()}
-
-    def _gpu_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
-        """Members with device code that does not serve a GPU of the target."""
-        deciding = {row.member.path for row in self._deciding(link)}
-        alike: dict[tuple[DeviceCode, ...], list[MemberLink]] = {}
-        for row in link.members:
-            codes = row.member.device_code
-            other_gpu = row.load.kind == "selected-by" and not fatal
-            if codes and (row.member.path in deciding) is fatal and not other_gpu:
-                alike.setdefault(codes, []).append(row)
-        reasons = []
-        for codes, rows in alike.items():
-            path = rows[0].member.path
-            more = f" and {len(rows) - 1} more members" if len(rows) > 1 else ""
-            for arch in self._target.archs:
-                reason = covers(
-                    codes,
-                    arch,
-                    subject=subject,
-                    member=path,
-                    evidence=f".nv_fatbin of {path}{more} in {_file(link)}",
-                    driver=self._target.driver,
-                )
-                if reason is None or (reason.severity is not Severity.FATAL and not fatal):
-                    continue  # what only a feature leaves to the driver's compiler is no news
-                if not fatal:
-                    lost = f"the package imports without it; its features are missing on {arch}"
-                    reason = replace(reason, severity=Severity.DEGRADED, remedy=lost)
-                reasons.append(reason)
-        return reasons
-
     # reading
 
     def _may_link(self, artifact: Artifact, metadata: Metadata) -> bool:
@@ -394,21 +273,21 @@ class WheelEvidence:
         )
 
     def _read(self, artifact: Artifact) -> Read | None:
-        key = _key(artifact)
+        key = key_of(artifact)
         if key not in self._links:
             self._links[key] = self._find(artifact)
         return self._links[key]
 
     def _find(self, artifact: Artifact) -> Read | None:
-        facts = self._start(artifact).result()
+        facts = self._reader.read(artifact)
         if facts is not None:
             return Read(link=self._link(facts), grade=Grade.MEASURED)
         if artifact.version.is_prerelease:
             return None  # a nightly inherits from nothing
         for sibling in self._siblings(artifact):
-            facts = self._start(sibling).result()
+            facts = self._reader.read(sibling)
             if facts is not None:
-                self._failures.pop(_key(artifact), None)
+                self._reader.forget_failure(artifact)
                 return Read(link=self._link(facts), grade=Grade.INFERRED, sibling=sibling)
         return None
 
@@ -420,49 +299,6 @@ class WheelEvidence:
             machine=self._target.machine,
             archs=self._target.archs,
         )
-
-    def _start(self, artifact: Artifact) -> Future[WheelFacts | None]:
-        key = _key(artifact)
-        with self._lock:
-            future = self._futures.get(key)
-            if future is None:
-                future = self._futures[key] = self._workers.submit(self._load, artifact)
-            return future
-
-    def _known_facts(self, sha256: str, artifact: Artifact) -> WheelFacts | None:
-        """What was read before, the deepest first: by this machine, or by who made the pack."""
-        kept = self._store.get(sha256) if self._store is not None else None
-        if kept is not None and kept.depth == "full":
-            return kept
-        packed = self._pack.get(artifact.name, sha256) if self._pack is not None else None
-        return packed if packed is not None and packed.depth == "full" else kept or packed
-
-    def _load(self, artifact: Artifact) -> WheelFacts | None:
-        if artifact.sha256 is not None and (facts := self._known_facts(artifact.sha256, artifact)):
-            return facts
-        try:
-            source = self._opener(artifact)
-            if source is None:
-                return None
-            self._on_read(artifact)
-            facts = read_evidence(
-                source,
-                filename=artifact.filename,
-                sha256=artifact.sha256,
-                store=self._store,
-            )
-        except AbilockError as error:
-            self._failures[_key(artifact)] = f"{artifact.filename} could not be read: {error}"
-            return None
-        if isinstance(source, FileSource):
-            with closing(source):
-                pass
-        return facts
-
-
-def _key(artifact: Artifact) -> str:
-    """What identifies the bytes of a file: its hash, else its place."""
-    return artifact.sha256 or artifact.url or artifact.path or artifact.filename
 
 
 def _is_native(artifact: Artifact) -> bool:
@@ -484,11 +320,6 @@ def _alternatives_unread(link: WheelLink) -> bool:
     loads nowhere.
     """
     return not link.mask and not any(row.load.curated for row in link.members)
-
-
-def _file(link: WheelLink) -> str:
-    digest = link.wheel.sha256
-    return link.wheel.filename + (f" (sha256 {digest[:12]})" if digest else "")
 
 
 def _refuted(subject: str, metadata: Metadata, torch: Artifact, read: Read) -> tuple[Reason, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from resolver.abi.source import ByteSource
     from resolver.abi.store import EvidenceStore
     from resolver.abi.wheel import WheelFacts
-    from resolver.cli.evidence import Opener
+    from resolver.cli.reading import Opener
     from resolver.index.client import ChannelIndex
     from resolver.index.settings import Settings
 

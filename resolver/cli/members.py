@@ -1,0 +1,152 @@
+"""What the members of a wheel need of CUDA and of the GPUs, by their bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from resolver.abi.link import MemberLink, WheelLink
+from resolver.abi.verdict import file_text
+from resolver.compat.rules import covers
+from resolver.model.cuda import DeviceCode
+from resolver.model.knowledge import Knowledge
+from resolver.model.reason import Code, Reason, Severity
+from resolver.model.target import Target
+
+_RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
+# Who links with one of them may hold device code.
+_CUDA_LIBRARY = re.compile(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
+
+
+class MemberNeeds:
+    """Judges the members of linked wheels for one target."""
+
+    def __init__(self, known: Knowledge, target: Target) -> None:
+        self._known = known
+        self._target = target
+
+    def cuda_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
+        """Members that need libraries of another CUDA major.
+
+        With ``fatal`` one that keeps the package from loading, else those that it loads without.
+        Where a wheel nobody curated brings members for several majors, they are alternatives.
+        """
+        wanted = self._target.cuda.major
+        needed = [
+            (row, soname, major)
+            for row in link.members
+            for soname, major in self._majors(row, link)
+        ]
+        foreign = {
+            row.member.path: (row, soname, major)
+            for row, soname, major in needed
+            if major != wanted
+        }
+        served = any(major == wanted for _, _, major in needed)
+        deciding = _deciding(link)
+        reasons = []
+        for path, (row, soname, major) in sorted(foreign.items()):
+            is_fatal = path in deciding and not (served and not row.load.curated)
+            if is_fatal is not fatal:
+                continue
+            reasons.append(
+                Reason(
+                    code=Code.CUDA_MISMATCH,
+                    severity=Severity.FATAL if fatal else Severity.DEGRADED,
+                    subject=subject,
+                    object=f"CUDA {self._target.cuda}",
+                    member=path,
+                    needs=f"{soname}, of CUDA {major}",
+                    found=f"CUDA {wanted} and its libraries",
+                    evidence=f"DT_NEEDED of {path} in {_file(link)}",
+                    remedy=f"use a build of {subject.split(' ')[0]} for CUDA {wanted}",
+                )
+            )
+            if fatal:
+                break  # one member that cannot load is enough
+        return reasons
+
+    def gpu_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
+        """Members with device code that does not serve a GPU of the target.
+
+        With ``fatal`` of the members that must load: among them warnings of code that only PTX
+        serves. Without, of the others.
+        """
+        deciding = _deciding(link)
+        alike: dict[tuple[DeviceCode, ...], list[MemberLink]] = {}
+        for row in link.members:
+            codes = row.member.device_code
+            other_gpu = row.load.kind == "selected-by" and not fatal
+            if codes and (row.member.path in deciding) is fatal and not other_gpu:
+                alike.setdefault(codes, []).append(row)
+        reasons = []
+        for codes, rows in alike.items():
+            path = rows[0].member.path
+            more = f" and {_count(len(rows) - 1, 'more member')}" if len(rows) > 1 else ""
+            for arch in self._target.archs:
+                reason = covers(
+                    codes,
+                    arch,
+                    subject=subject,
+                    member=path,
+                    evidence=f".nv_fatbin of {path}{more} in {_file(link)}",
+                    driver=self._target.driver,
+                )
+                if reason is None or (reason.severity is not Severity.FATAL and not fatal):
+                    continue  # what only a feature leaves to the driver's compiler is no news
+                if not fatal:
+                    lost = f"the package imports without it; its features are missing on {arch}"
+                    reason = replace(reason, severity=Severity.DEGRADED, remedy=lost)
+                reasons.append(reason)
+        return reasons
+
+    def has_unread_code(self, link: WheelLink) -> bool:
+        """Whether a member that must load may hold device code that nobody read."""
+        deciding = _deciding(link)
+        return any(
+            row.member.device_code is None
+            and row.member.path in deciding
+            and row.member.facts is not None
+            and any(map(_CUDA_LIBRARY.fullmatch, row.member.facts.needed))
+            for row in link.members
+        )
+
+    def _majors(self, row: MemberLink, link: WheelLink) -> Iterator[tuple[str, int]]:
+        """The CUDA libraries a member needs that belong to one major alone, with that major."""
+        if row.member.facts is None:
+            return
+        own = {other.member.path.rsplit("/", 1)[-1] for other in link.members}
+        for soname in row.member.facts.needed:
+            if soname in own:
+                continue
+            majors = self._sonames.get(soname)
+            if majors is None and (match := _RUNTIME.match(soname)):
+                majors = frozenset({int(match[1])})
+            if majors is not None and len(majors) == 1:
+                yield soname, next(iter(majors))
+
+    @cached_property
+    def _sonames(self) -> dict[str, frozenset[int]]:
+        found: dict[str, set[int]] = {}
+        anywhere = {lib.soname for lib in self._known.libraries if lib.cuda is None}
+        for library in self._known.libraries:
+            if library.cuda is not None and library.soname not in anywhere:
+                found.setdefault(library.soname, set()).add(library.cuda)
+        return {soname: frozenset(majors) for soname, majors in found.items()}
+
+
+def _deciding(link: WheelLink) -> frozenset[str]:
+    """The members that must load beside the newest torch of the machine; all where none is."""
+    columns = [i for i in range(len(link.history.builds)) if link.builds >> i & 1]
+    rows = link.deciding(columns[-1]) if columns else link.members
+    return frozenset(row.member.path for row in rows)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _file(link: WheelLink) -> str:
+    return file_text(link.wheel.filename, link.wheel.sha256)

@@ -1,0 +1,123 @@
+"""Facts of wheels, each read once: from what came with abilock, the cache, or their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Protocol
+
+from resolver.abi.inspect import read_evidence
+from resolver.abi.pack import EvidencePack
+from resolver.abi.source import ByteSource, FileSource
+from resolver.abi.store import EvidenceStore
+from resolver.abi.wheel import WheelFacts
+from resolver.errors import AbilockError
+from resolver.model.artifact import Artifact
+
+_READERS = 4
+
+
+class Opener(Protocol):
+    """Gives access to the bytes of a file; None where it has no address."""
+
+    def __call__(self, artifact: Artifact) -> ByteSource | None:
+        """Open one file. Raises IndexFailure."""
+        ...
+
+
+class WheelReader:
+    """Reads files at the same time, each once.
+
+    ``pack`` came with abilock; ``store`` keeps what is read. ``on_read`` is called from the
+    readers' threads before a file's own bytes are read.
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        *,
+        store: EvidenceStore | None = None,
+        pack: EvidencePack | None = None,
+        on_read: Callable[[Artifact], None] = lambda _: None,
+    ) -> None:
+        self._opener = opener
+        self._store = store
+        self._pack = pack
+        self._on_read = on_read
+        self._workers = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
+        self._lock = Lock()
+        self._futures: dict[str, Future[WheelFacts | None]] = {}
+        self._failures: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Let the readers go."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def start(self, artifact: Artifact) -> None:
+        """Begin to read a file; nothing where it was begun before."""
+        self._future(artifact)
+
+    def read(self, artifact: Artifact) -> WheelFacts | None:
+        """The facts of a file; None where it cannot be read, which ``failures`` tells.
+
+        Raises KnowledgeError where what came with abilock is damaged.
+        """
+        return self._future(artifact).result()
+
+    def forget_failure(self, artifact: Artifact) -> None:
+        """Tell no more that a file could not be read: another answers for it."""
+        with self._lock:
+            self._failures.pop(key_of(artifact), None)
+
+    def failures(self) -> tuple[str, ...]:
+        """The files that could not be read, with the cause, sorted."""
+        with self._lock:
+            return tuple(sorted(self._failures.values()))
+
+    def _future(self, artifact: Artifact) -> Future[WheelFacts | None]:
+        key = key_of(artifact)
+        with self._lock:
+            future = self._futures.get(key)
+            if future is None:
+                future = self._futures[key] = self._workers.submit(self._load, artifact)
+            return future
+
+    def _load(self, artifact: Artifact) -> WheelFacts | None:
+        known = self._known(artifact)
+        if known is not None:
+            return known
+        try:
+            return self._read(artifact)
+        except (AbilockError, OSError) as error:
+            with self._lock:
+                self._failures[key_of(artifact)] = f"{artifact.filename} could not be read: {error}"
+            return None
+
+    def _known(self, artifact: Artifact) -> WheelFacts | None:
+        """What was read before, the deepest first: by this machine, or by who made the pack."""
+        if artifact.sha256 is None:
+            return None
+        kept = self._store.get(artifact.sha256) if self._store is not None else None
+        if kept is not None and kept.depth == "full":
+            return kept
+        packed = self._pack.get(artifact.name, artifact.sha256) if self._pack is not None else None
+        return packed if packed is not None and packed.depth == "full" else kept or packed
+
+    def _read(self, artifact: Artifact) -> WheelFacts | None:
+        source = self._opener(artifact)
+        if source is None:
+            return None
+        self._on_read(artifact)
+        try:
+            return read_evidence(
+                source, filename=artifact.filename, sha256=artifact.sha256, store=self._store
+            )
+        finally:
+            if isinstance(source, FileSource):
+                source.close()
+
+
+def key_of(artifact: Artifact) -> str:
+    """What identifies the bytes of a file: its hash, else its place."""
+    return artifact.sha256 or artifact.url or artifact.path or artifact.filename
