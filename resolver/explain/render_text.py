@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.outcome import Alternative, Conflict, Judgement, Outcome, Package, Pair
 from resolver.model.reason import Code, Reason, Severity
@@ -118,10 +121,7 @@ def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
 
 
 def _package_rows(outcome: Outcome, verbose: bool) -> Iterator[str]:
-    asked = {
-        request.split("[")[0].split("=")[0].split(">")[0].split("<")[0].strip().lower()
-        for request in outcome.requests
-    }
+    asked = {canonicalize_name(Requirement(request).name) for request in outcome.requests}
     stack = {pair.extension.split(" ")[0] for pair in outcome.pairs} | {"torch"}
     names = asked | stack
     head = [p for p in outcome.packages if verbose or p.artifact.name in names]
@@ -149,8 +149,10 @@ def _origin(package: Package) -> str:
 
 def _age(day: str, today: date) -> str:
     days = (today - date.fromisoformat(day)).days
+    if days <= 1:
+        return "today" if days <= 0 else "1 day old"
     if days < 60:
-        return "today" if days <= 0 else f"{days} days old"
+        return f"{days} days old"
     return f"{days // 30} months old"
 
 
@@ -186,8 +188,9 @@ def _snapshots(packages: Iterable[Package]) -> Iterator[str]:
     yield f"From snapshots, not seen on their channel in this run: {names}{more}."
     unplaced = [p for p in recorded if p.artifact.url is None]
     if unplaced:
+        has, files = ("has", "file") if len(unplaced) == 1 else ("have", "files")
         yield (
-            f"{len(unplaced)} of them have no known address and are locked by path: put the files "
+            f"{len(unplaced)} of them {has} no known address: locked by path, put the {files} "
             "into the wheelhouse before installing."
         )
 
