@@ -1,14 +1,16 @@
-"""Users and passwords, and which address may see them: only one of their own host."""
+"""Users and passwords, which address may see them, and whose certificates are trusted."""
 
 from __future__ import annotations
 
 import base64
 import netrc
+import ssl
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.errors import UsageError
 from resolver.index.address import host_of, origin_of
 
 
@@ -70,3 +72,13 @@ class Credentials:
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+
+
+def load_certificates(ca_file: Path) -> ssl.SSLContext:
+    """A context that trusts the certificates of a file alone. Raises UsageError."""
+    try:
+        return ssl.create_default_context(cafile=str(ca_file))
+    except OSError as error:
+        raise UsageError(
+            f"{ca_file}: cannot be read as certificates", hint="check pip's cert setting"
+        ) from error

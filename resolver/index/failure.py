@@ -6,6 +6,10 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin
+
+from resolver.index.address import redact, split_address, strip_credentials
 
 _RETRIED = frozenset({429, 500, 502, 503, 504})
 
@@ -58,13 +62,43 @@ def explain_status(status: int, headers: Mapping[str, str], bounds: Bounds) -> F
     if status not in _RETRIED:
         return Failed(f"the server answered {status}", retry=False)
     cause = f"the server answered {status}"
-    try:
-        wait = float(headers.get("retry-after", ""))
-    except ValueError:
+    wait = _retry_after(headers)
+    if wait is None:
         return Failed(cause, retry=True)
     if not 0 <= wait <= bounds.longest_wait:
         return Failed(f"{cause} and asks to wait {wait:g} s", retry=False)
     return Failed(cause, retry=wait or True)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, given as a number or, by the server's own clock, as a date (RFC 9110, 10.2.3)."""
+    text = headers.get("retry-after", "")
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(text)
+        return max(0.0, (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def next_hop(here: str, location: str) -> str:
+    """Where a redirect from ``here`` leads. Raises Failed where it must not be followed."""
+    # User information in a redirect is dropped: a server must not choose our credentials.
+    try:
+        target = strip_credentials(urljoin(here, location))[0].partition("#")[0]
+    except ValueError:
+        target = ""
+    parts = split_address(target)
+    if parts is None or parts.scheme not in ("http", "https"):
+        raise Failed("it redirects to something that is no web address", retry=False)
+    if here.lower().startswith("https:") and parts.scheme == "http":
+        raise Failed(
+            f"it redirects from https to http ({redact(target)}), which is refused", retry=False
+        )
+    return target
 
 
 def explain_error(error: Exception, where: str, bounds: Bounds) -> Failed:

@@ -9,31 +9,41 @@ body cannot become a large one.
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 import ssl
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
-from urllib.parse import urljoin
 
-from resolver.errors import DamagedData, NotFound, Unreachable, UsageError
+from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
-from resolver.index.credential import Credential, Credentials
-from resolver.index.failure import Bounds, Failed, explain_error, explain_status, wait_of
+from resolver.index.body import MIB, gunzip, size_words
+from resolver.index.credential import Credential, Credentials, load_certificates
+from resolver.index.failure import (
+    Bounds,
+    Failed,
+    explain_error,
+    explain_status,
+    next_hop,
+    wait_of,
+)
+from resolver.index.pool import run_within
 
 if TYPE_CHECKING:
     import httpx
 
-MIB = 1024 * 1024
 PAGE_LIMIT = 64 * MIB
 OFFLINE_HINT = "use --offline to work from the cache and the snapshots"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_CHUNK = 64 * 1024
+_MISSING = frozenset({404, 410})
+_TOO_LONG = "the answer took too long (the total time bound)"
+_BEGINS_AT = re.compile(r"bytes (\d{1,18})-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,23 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What to fetch: ``headers`` are made anew for each attempt, ``read`` takes the body.
+
+    ``wanted`` are the statuses whose body is read, ``bare`` those that come back without one.
+    A host that does not answer a ``quick`` task in time is asked no more.
+    """
+
+    url: str
+    headers: Callable[[], Mapping[str, str]]
+    wanted: frozenset[int]
+    bare: frozenset[int]
+    missing: frozenset[int]
+    read: Callable[[httpx.Response, float], bytes]
+    quick: bool = True
 
 
 class HttpClient:
@@ -100,7 +127,7 @@ class HttpClient:
         limit: int = PAGE_LIMIT,
         wanted: frozenset[int] = frozenset({200}),
         bare: frozenset[int] = frozenset(),
-        missing: frozenset[int] = frozenset({404, 410}),
+        missing: frozenset[int] = _MISSING,
     ) -> Answer:
         """Fetch ``url``; an answer of a status in ``bare`` comes back without its body.
 
@@ -115,9 +142,11 @@ class HttpClient:
                 body += chunk
             return bytes(body)
 
-        return self._retried(
-            url, headers or {}, wanted, bare, missing, read, self.bounds.total, lambda: None
+        sent = headers or {}
+        task = _Task(
+            url=url, headers=lambda: sent, wanted=wanted, bare=bare, missing=missing, read=read
         )
+        return self._retried(task, self.bounds.total)
 
     def download(self, url: str, sink: BinaryIO, *, limit: int) -> str:
         """Write the file at ``url`` to ``sink``, at most ``limit`` bytes; gives its sha256.
@@ -126,11 +155,12 @@ class HttpClient:
         """
         digest = hashlib.sha256()
 
-        def restart() -> None:
+        def restart() -> Mapping[str, str]:
             nonlocal digest
             digest = hashlib.sha256()
             sink.seek(0)
             sink.truncate()
+            return {"Accept-Encoding": "identity"}
 
         def read(response: httpx.Response, deadline: float) -> bytes:
             for chunk in self._decoded(response, limit, deadline):
@@ -138,34 +168,83 @@ class HttpClient:
                 sink.write(chunk)
             return b""
 
-        self._retried(
-            url,
-            {"Accept-Encoding": "identity"},
-            frozenset({200}),
-            frozenset(),
-            frozenset({404, 410}),
-            read,
-            self.bounds.download,
-            restart,
+        task = _Task(
+            url=url,
+            headers=restart,
+            wanted=frozenset({200}),
+            bare=frozenset(),
+            missing=_MISSING,
+            read=read,
+            quick=False,
         )
+        self._retried(task, self.bounds.download)
         return digest.hexdigest()
+
+    def resume(
+        self,
+        url: str,
+        sink: BinaryIO,
+        *,
+        limit: int,
+        seconds: float,
+        on_bytes: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Append to ``sink`` what it lacks of the file at ``url``, at most ``limit`` bytes in all.
+
+        A server that does not continue where ``sink`` ends sends the whole file, which replaces
+        what was there. ``on_bytes`` is told how much there is. Nothing is compared with a hash:
+        that is the caller's. Raises as ``get`` does, and OSError of ``sink``; what came until then
+        stays in ``sink``.
+        """
+        etag: str | None = None
+
+        def headers() -> Mapping[str, str]:
+            have = sink.seek(0, io.SEEK_END)
+            sent = {"Accept-Encoding": "identity"}
+            if have:
+                sent["Range"] = f"bytes={have}-"
+                if etag is not None:
+                    sent["If-Range"] = etag
+            return sent
+
+        def read(response: httpx.Response, deadline: float) -> bytes:
+            nonlocal etag
+            have = sink.seek(0, io.SEEK_END)
+            if response.status_code == 206:
+                begin = _BEGINS_AT.match(response.headers.get("content-range", ""))
+                if begin is None or int(begin[1]) != have:
+                    shown = redact(url)
+                    raise DamagedData(f"{shown}: asked for the bytes from {have}, got others")
+            else:
+                have = sink.seek(0)
+                sink.truncate()
+            given = response.headers.get("etag", "")
+            # Of weak validators a range must not be made conditional (RFC 9110, 13.1.5).
+            etag = given if given.startswith('"') else None
+            on_bytes(have)
+            for chunk in self._decoded(response, limit - have, deadline):
+                sink.write(chunk)
+                have += len(chunk)
+                on_bytes(have)
+            return b""
+
+        task = _Task(
+            url=url,
+            headers=headers,
+            wanted=frozenset({200, 206}),
+            bare=frozenset({416}),
+            missing=_MISSING,
+            read=read,
+            quick=False,
+        )
+        self._retried(task, seconds)
 
     # One request with its retries.
 
-    def _retried(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        wanted: frozenset[int],
-        bare: frozenset[int],
-        missing: frozenset[int],
-        read: Callable[[httpx.Response, float], bytes],
-        total: float,
-        restart: Callable[[], None],
-    ) -> Answer:
+    def _retried(self, task: _Task, total: float) -> Answer:
         import stamina
 
-        url, user, password = strip_credentials(url)
+        url, user, password = strip_credentials(task.url)
         if user is not None or password is not None:
             self._credentials.add(Credential(prefix=url, user=user or "", password=password or ""))
         shown = redact(url)
@@ -186,8 +265,7 @@ class HttpClient:
                 wait_jitter=self.bounds.first_wait,
             ):
                 with attempt:
-                    restart()
-                    return self._followed(url, headers, wanted, bare, missing, read, deadline)
+                    return self._attempt(task, url, deadline)
         except Failed as error:
             if error.host and error.origin:
                 self._unreachable.setdefault(error.origin, error.cause)
@@ -196,15 +274,24 @@ class HttpClient:
             ) from error
         raise Unreachable(f"cannot read {shown}: no attempt was allowed", url=shown)
 
+    def _attempt(self, task: _Task, url: str, deadline: float) -> Answer:
+        """One attempt, given up at the deadline whatever the server sends until then.
+
+        httpx bounds the wait for each piece alone: a server that sends its headers byte by byte
+        would never reach a bound.
+        """
+        headers = task.headers()
+        try:
+            return run_within(
+                lambda: self._followed(task, url, headers, deadline), deadline - self._clock()
+            )
+        except TimeoutError as error:
+            failed = Failed(_TOO_LONG, retry=False, host=task.quick)
+            failed.origin = origin_of(url)
+            raise failed from error
+
     def _followed(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        wanted: frozenset[int],
-        bare: frozenset[int],
-        missing: frozenset[int],
-        read: Callable[[httpx.Response, float], bytes],
-        deadline: float,
+        self, task: _Task, url: str, headers: Mapping[str, str], deadline: float
     ) -> Answer:
         """Follow redirects from ``url`` to an answer."""
         here, seen = url, set[str]()
@@ -221,33 +308,19 @@ class HttpClient:
             with self._answer(here, headers, first=here == url) as response:
                 status = response.status_code
                 if status in _REDIRECTS and "location" in response.headers:
-                    here = self._next_hop(here, response.headers["location"])
+                    here = next_hop(here, response.headers["location"])
                     continue
                 answered = dict(response.headers.items())
-                if status in wanted:
-                    body = read(response, deadline)
-                elif status in bare:
+                if status in task.wanted:
+                    body = task.read(response, deadline)
+                elif status in task.bare:
                     body = b""
-                elif status in missing:
+                elif status in task.missing:
                     shown = redact(url)
                     raise NotFound(f"{shown}: not found", url=shown)
                 else:
                     raise explain_status(status, response.headers, self.bounds)
                 return Answer(url=here, status=status, headers=answered, body=body)
-
-    @staticmethod
-    def _next_hop(here: str, location: str) -> str:
-        # User information in a redirect is dropped: a server must not choose our credentials.
-        target = strip_credentials(urljoin(here, location))[0].partition("#")[0]
-        parts = split_address(target)
-        if parts is None or parts.scheme not in ("http", "https"):
-            raise Failed("it redirects to something that is no web address", retry=False)
-        if here.lower().startswith("https:") and parts.scheme == "http":
-            raise Failed(
-                f"it redirects from https to http ({redact(target)}), which is refused",
-                retry=False,
-            )
-        return target
 
     # One exchange.
 
@@ -290,7 +363,7 @@ class HttpClient:
                 stamina.instrumentation.set_on_retry_hooks([])
                 verify: ssl.SSLContext | bool = True
                 if self._ca_file is not None:
-                    verify = _trusting(self._ca_file)
+                    verify = load_certificates(self._ca_file)
                 bounds = self.bounds
                 self._client = httpx.Client(
                     headers={"User-Agent": f"abilock/{self._version}"},
@@ -311,41 +384,12 @@ class HttpClient:
             raise DamagedData(f"{redact(url)}: encoded as {coding!r}, which was not asked for")
         pieces = response.iter_raw()
         if coding != "identity":
-            pieces = _gunzip(pieces, redact(url))
+            pieces = gunzip(pieces, redact(url))
         total = 0
         for piece in pieces:
             if self._clock() > deadline:
-                raise Failed("the answer took too long (the total time bound)", retry=False)
+                raise Failed(_TOO_LONG, retry=False)
             total += len(piece)
             if total > limit:
-                raise DamagedData(f"{redact(url)}: larger than {_size_words(limit)}, refused")
+                raise DamagedData(f"{redact(url)}: larger than {size_words(limit)}, refused")
             yield piece
-
-
-def _trusting(ca_file: Path) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=str(ca_file))
-    except OSError as error:
-        raise UsageError(
-            f"{ca_file}: cannot be read as certificates", hint="check pip's cert setting"
-        ) from error
-
-
-def _gunzip(chunks: Iterator[bytes], shown: str) -> Iterator[bytes]:
-    """Decompress in pieces of bounded size, however much a chunk expands to."""
-    gunzip = zlib.decompressobj(wbits=31)
-    for chunk in chunks:
-        pending = chunk
-        try:
-            # Output may be left inside zlib when no input is: go on until a call brings nothing.
-            while piece := gunzip.decompress(pending, _CHUNK):
-                yield piece
-                pending = gunzip.unconsumed_tail
-        except zlib.error as error:
-            raise DamagedData(f"{shown}: not valid gzip data") from error
-    if not gunzip.eof:
-        raise DamagedData(f"{shown}: the gzip data ends too early")
-
-
-def _size_words(size: int) -> str:
-    return f"{size / MIB:g} MiB" if size >= MIB else f"{size} bytes"

@@ -19,7 +19,8 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
 from resolver.index.address import redact
-from resolver.index.http import MIB, HttpClient
+from resolver.index.body import MIB
+from resolver.index.http import HttpClient
 from resolver.index.ranges import RangeFile
 from resolver.model.artifact import Artifact, Metadata
 

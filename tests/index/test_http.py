@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
+import re
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -15,7 +19,7 @@ from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable, Us
 from resolver.index.credential import Credential
 from resolver.index.failure import Bounds
 from resolver.index.http import HttpClient
-from tests.support.server import Reply, Server, gzip_bomb
+from tests.support.server import Reply, Server, gzip_bomb, ranged
 
 MakeClient = Callable[..., HttpClient]
 
@@ -78,6 +82,24 @@ FAULTS: list[tuple[str, Reply | list[Reply], type[AbilockError], str]] = [
         Reply(status=302, headers={"Location": "/x"}),
         Unreachable,
         "cannot read {url}/x: it redirects in a circle",
+    ),
+    (
+        "redirect to nowhere",
+        Reply(status=302, headers={"Location": "http://[1"}),
+        Unreachable,
+        "cannot read {url}/x: it redirects to something that is no web address",
+    ),
+    (
+        "busy until tomorrow",
+        Reply(
+            status=503,
+            headers={
+                "Date": "Sun, 29 Nov 2026 12:00:00 GMT",
+                "Retry-After": "Mon, 30 Nov 2026 12:00:00 GMT",
+            },
+        ),
+        Unreachable,
+        "cannot read {url}/x: the server answered 503 and asks to wait 86400 s",
     ),
     (
         "redirect to a file",
@@ -385,3 +407,104 @@ def test_certificates_that_are_not_there(make_client: MakeClient, tmp_path: Path
     client = make_client(ca_file=tmp_path / "none.pem")
     with pytest.raises(UsageError, match=r"none\.pem: cannot be read as certificates$"):
         client.get("https://127.0.0.1:9/")
+
+
+# The total bound.
+
+
+def test_headers_byte_by_byte_reach_the_total_bound(make_client: MakeClient) -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000) as url:
+        client = make_client(bounds=Bounds(read=5.0, total=0.5))
+        begun = time.monotonic()
+        for message in (
+            f"cannot read {url}: the answer took too long (the total time bound)",
+            f"cannot read {url}: the answer took too long (the total time bound) "
+            "(found earlier in this run)",
+        ):
+            with pytest.raises(Unreachable, match=re.escape(message) + "$"):
+                client.get(url)
+        assert time.monotonic() - begun < 2.0
+
+
+def test_chunk_that_never_begins_reaches_the_total_bound(make_client: MakeClient) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with dripping(head + b"5;" + b"x" * 10_000, at_once=len(head)) as url:
+        client = make_client(bounds=Bounds(read=5.0, total=0.5))
+        with pytest.raises(Unreachable, match="the total time bound"):
+            client.get(url)
+
+
+@contextmanager
+def dripping(text: bytes, *, at_once: int = 0) -> Iterator[str]:
+    """A server that sends ``text`` byte by byte, for at most five seconds."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(text[:at_once])
+                for index in range(at_once, min(len(text), at_once + 100)):
+                    connection.sendall(text[index : index + 1])
+                    time.sleep(0.05)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/x"
+    finally:
+        listener.close()
+
+
+# Continuing a file.
+
+
+def fetch(client: HttpClient, url: str, have: bytes = b"", *, limit: int = 100) -> bytes:
+    sink = BytesIO(have)
+    client.resume(url, sink, limit=limit, seconds=5.0)
+    return sink.getvalue()
+
+
+def test_resume_asks_for_what_is_missing(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = ranged(b"0123456789")
+    assert fetch(client, f"{server.url}/x", b"0123") == b"0123456789"
+    assert server.requests[0].headers["range"] == "bytes=4-"
+
+
+def test_resume_after_a_break_goes_on_where_it_stopped(server: Server, client: HttpClient) -> None:
+    whole = ranged(b"0123456789", etag='"one"')
+    first = Reply(body=b"0123456789", cut=6, headers={"ETag": '"one"'})
+    answers = iter([lambda _: first, whole])
+    server.routes["/x"] = lambda request: next(answers)(request)
+    told: list[int] = []
+    sink = BytesIO()
+    client.resume(f"{server.url}/x", sink, limit=10, seconds=5.0, on_bytes=told.append)
+    assert sink.getvalue() == b"0123456789"
+    assert told[0] == 0
+    assert told[-1] == 10
+    again = server.requests[1].headers
+    assert (again["range"], again["if-range"]) == ("bytes=6-", '"one"')
+
+
+def test_resume_where_ranges_are_ignored(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = Reply(body=b"0123456789")
+    assert fetch(client, f"{server.url}/x", b"abc") == b"0123456789"
+
+
+def test_resume_of_what_is_complete(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = ranged(b"0123456789")
+    assert fetch(client, f"{server.url}/x", b"0123456789") == b"0123456789"
+
+
+@pytest.mark.parametrize("header", ["bytes 3-9/10", "bytes 5-9/10", "", "bytes x-y/z"])
+def test_resume_with_a_wrong_range(server: Server, client: HttpClient, header: str) -> None:
+    headers = {"Content-Range": header} if header else {}
+    server.routes["/x"] = Reply(status=206, body=b"456789", headers=headers)
+    with pytest.raises(DamagedData, match="asked for the bytes from 4, got others"):
+        fetch(client, f"{server.url}/x", b"0123")
+
+
+def test_resume_of_a_body_that_is_too_long(server: Server, client: HttpClient) -> None:
+    server.routes["/x"] = ranged(b"x" * 200)
+    with pytest.raises(DamagedData, match="larger than 100 bytes, refused"):
+        fetch(client, f"{server.url}/x", b"x" * 50)

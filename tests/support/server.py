@@ -200,7 +200,10 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
             handler.rfile.close()
         connection.close()
         return
-    handler.send_response(reply.status)
+    if "Date" in reply.headers:
+        handler.send_response_only(reply.status)
+    else:
+        handler.send_response(reply.status)
     for key, value in reply.headers.items():
         handler.send_header(key, value)
     handler.send_header("Content-Length", str(len(reply.body)))
