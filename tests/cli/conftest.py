@@ -1,0 +1,117 @@
+"""The command in this process: a home, a directory and a cache of its own, and no network."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolver.cli.app import main
+from tests.support.server import Server, serve
+from tests.support.wheels import BuiltWheel
+
+TARGET = ("--cuda", "13.0", "--arch", "sm120", "--python", "3.12", "--machine", "x86_64")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+def clean_environment(environ: dict[str, str], home: Path) -> dict[str, str]:
+    """A user's environment without any tool's settings."""
+    ours = ("PIP_", "UV_", "ABILOCK_", "XDG_", "SSL_")
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(ours) and "proxy" not in name.lower()
+    }
+    return kept | {
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_CONFIG_DIRS": str(home / "etc"),
+        "PIP_CONFIG_FILE": os.devnull,
+        "UV_NO_CONFIG": "1",
+    }
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory the user stands in."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    for name in set(os.environ) - clean_environment(dict(os.environ), home).keys():
+        monkeypatch.delenv(name)
+    for name, value in clean_environment({}, home).items():
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(project)
+    return project
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.socket.connect
+
+    def only_here(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and address[0] != "127.0.0.1":
+            raise OSError(f"the tests reach no other machine: {address}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", only_here)
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """Run ``abilock`` with these arguments."""
+
+    def call(*arguments: str) -> Result:
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "argv", ["abilock", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """The user's default index."""
+    with serve() as running:
+        monkeypatch.setenv("ABILOCK_DEFAULT_INDEX", f"{running.url}/simple")
+        yield running
+
+
+@pytest.fixture
+def publish(server: Server) -> Callable[..., None]:
+    """Put wheels on the index, all of a project at once."""
+
+    def put(*wheels: BuiltWheel) -> None:
+        by_name: dict[str, list[BuiltWheel]] = {}
+        for wheel in wheels:
+            name = wheel.filename.split("-")[0].replace("_", "-")
+            by_name.setdefault(name, []).append(wheel)
+        for name, files in by_name.items():
+            server.project(name, files)
+
+    return put
