@@ -167,7 +167,9 @@ def _evidence(link: WheelLink, match: Match, torch: str, members: list[MemberLin
     )
     if match.grade is Grade.INFERRED:
         text += f", a sibling build of {torch} with the same C++ ABI"
-    return text
+    symbols = _lacking(link, members, 1 << match.index)
+    homes = sorted({home for name in symbols if (home := link.history.library(name))})
+    return text + (f"; other releases have them in {' and '.join(homes)}" if homes else "")
 
 
 def _remedy(subject: str, torch: str, works: str | None, severity: Severity) -> str:

@@ -183,7 +183,8 @@ def test_the_reason_for_a_missing_symbol() -> None:
         f"in {SGL} (sha256 555555555555), compared with what "
         "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl "
         f"(sha256 {HISTORY.builds[4].files[0].sha256[:12]}) exports, "
-        "a sibling build of torch 2.10.0+cu130 with the same C++ ABI",
+        "a sibling build of torch 2.10.0+cu130 with the same C++ ABI; "
+        "other releases have them in libc10_cuda.so",
         remedy="Use torch >=2.9,<2.10, or a release of sgl-kernel that was built for "
         "torch 2.10.0+cu130.",
     )
