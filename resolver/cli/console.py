@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, Timer
 
 from rich.console import Console
+from rich.status import Status
 from rich.text import Text
 
 from resolver.errors import AbilockError
+from resolver.model.artifact import Artifact
+
+# What is over sooner needs no words.
+_PATIENCE = 0.5
 
 _STYLES = (
     (re.compile(r"^(Solved|Accepted):"), "bold green"),
@@ -34,6 +42,37 @@ def words(text: str, *, error: bool = True) -> None:
             if match := pattern.match(line):
                 styled.stylize(style, *match.span())
         console.print(styled)
+
+
+@contextmanager
+def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]:
+    """A line on a terminal that says which wheel is being read, once that lasts; else nothing.
+
+    Gives what has to be called with each wheel, from any thread. The line is gone afterwards.
+    """
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    status = Status("", console=console)
+    timer = Timer(patience, status.start)
+    timer.daemon = True
+    lock = Lock()
+
+    def on_read(artifact: Artifact) -> None:
+        with lock:
+            status.update(Text(f"reading {artifact.name} {artifact.version} ..."))
+            if not timer.is_alive() and not timer.finished.is_set():
+                timer.start()
+
+    try:
+        yield on_read
+    finally:
+        with lock:
+            timer.cancel()
+        if timer.ident is not None:
+            timer.join()
+        status.stop()
 
 
 def data(text: str) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resolver.abi.history import History
+from resolver.abi.history import History, Match
 from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack
@@ -72,6 +73,7 @@ class WheelEvidence:
         self._members = MemberNeeds(known, target)
         self._lock = Lock()
         self._links: dict[str, Read | None] = {}
+        self._unread_code: set[str] = set()
         self._history: History | None = None
         self._rules: tuple[LoadRule, ...] = load_rules(directory)
         names = {name for channel in known.channels for name in channel.projects}
@@ -83,8 +85,19 @@ class WheelEvidence:
         self._reader.close()
 
     def notices(self) -> tuple[str, ...]:
-        """Files that could not be read, sorted; those that a sibling stands in for are not told."""
-        return self._reader.failures()
+        """Files that could not be read, and chosen files whose device code was not; sorted.
+
+        Those that a sibling stands in for are not told.
+        """
+        failures = self._reader.failures()
+        if not self._unread_code:
+            return failures
+        names = ", ".join(sorted(self._unread_code))
+        return (
+            *failures,
+            f"device code was not read: {names} (abilock inspect --full NAME==VERSION downloads a "
+            "wheel and reads it)",
+        )
 
     # the port
 
@@ -131,7 +144,7 @@ class WheelEvidence:
                 symbols=0,
                 evidence=f"no member of {read.link.wheel.filename} needs a symbol of torch",
             )
-        match = self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
+        match = self._match(torch)
         if match is None or not read.link.mask >> match.index & 1:
             return None  # also where nobody knows which of its members count
         text = link_evidence(read.link, match)
@@ -157,6 +170,43 @@ class WheelEvidence:
             return ()
         return self._refusals(f"{extension.name} {extension.version}", metadata, torch, read)
 
+    def overdeclared(
+        self, extension: Artifact, metadata: Metadata, torch: Artifact
+    ) -> tuple[Reason, ...]:
+        """Where the metadata refuses a torch that the bytes link with: warnings that say so."""
+        if not self._may_link(extension, metadata):
+            return ()
+        read = self._read(extension)
+        if read is None or not read.link.symbols:
+            return ()
+        match = self._match(torch)
+        if match is None or not read.link.mask >> match.index & 1:
+            return ()
+        refused = [
+            requirement.specifier
+            for requirement in metadata.requires
+            if canonicalize_name(requirement.name) == TORCH
+            and self._applies(requirement)
+            and not requirement.specifier.contains(torch.version, prereleases=True)
+        ]
+        works = torch_range(read.link, read.link.mask)
+        linked = link_evidence(read.link, match)
+        return tuple(
+            Reason(
+                code=Code.METADATA_MISMATCH,
+                severity=Severity.WARNING,
+                subject=f"{extension.name} {extension.version}",
+                object=f"torch {torch.version}",
+                needs=f"torch{specifier}, says its metadata",
+                found=f"bytes that link with {works}",
+                works_with=works,
+                grade=max(read.grade, match.grade, key=lambda grade: grade.rank),
+                evidence=f"Requires-Dist of {extension.filename}; {linked}",
+                remedy="its authors pin what they test: lift the pin with --override only to try",
+            )
+            for specifier in refused
+        )
+
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """Features that are missing beside this torch, on these GPUs, with this CUDA."""
         read = self._links.get(key_of(extension))
@@ -174,6 +224,8 @@ class WheelEvidence:
             ),
         )
         if read.sibling is None:
+            if self._members.has_unread_code(read.link):
+                self._unread_code.add(subject)
             found += self._members.cuda_reasons(read.link, subject, fatal=False)
             for fatal in (True, False):
                 found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
@@ -189,21 +241,14 @@ class WheelEvidence:
                 self._history = load_history(self._directory)
             return self._history
 
-    def links(self, extension: Artifact, torch: Artifact) -> bool | None:
-        """Whether two files link; None where the bytes of one are not known."""
-        read = self._links.get(key_of(extension))
-        if read is None:
-            return None
-        match = self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
-        return None if match is None else bool(read.link.mask >> match.index & 1)
+    def _match(self, torch: Artifact) -> Match | None:
+        return self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
 
     def _torch_bound(self, artifact: Artifact, metadata: Metadata, read: Read) -> Bound:
         subject = f"{artifact.name} {artifact.version}"
 
         def accepts(torch: Artifact) -> bool:
-            match = self.history.match(
-                torch.version, machine=self._target.machine, sha256=torch.sha256
-            )
+            match = self._match(torch)
             return match is None or bool(read.link.mask >> match.index & 1)
 
         def explain(torch: Artifact | None) -> tuple[Reason, ...]:
@@ -264,13 +309,13 @@ class WheelEvidence:
         if artifact.name in _NEVER or not _is_native(artifact):
             return False
         return artifact.name in self._named or any(
-            canonicalize_name(requirement.name) == TORCH
-            and (
-                requirement.marker is None
-                or requirement.marker.evaluate({**self._target.environment, "extra": ""})
-            )
+            canonicalize_name(requirement.name) == TORCH and self._applies(requirement)
             for requirement in metadata.requires
         )
+
+    def _applies(self, requirement: Requirement) -> bool:
+        marker = requirement.marker
+        return marker is None or marker.evaluate({**self._target.environment, "extra": ""})
 
     def _read(self, artifact: Artifact) -> Read | None:
         key = key_of(artifact)

@@ -153,6 +153,8 @@ def resolve(
         pylock.check_lock_name(output)
         _check_writable(output)
     known = wiring.knowledge()
+    if no_tuples:
+        known = known.measured()
     target = make_target(
         known,
         probe_host(),
@@ -184,14 +186,18 @@ def resolve(
         no_cache=no_cache,
         cache_dir=cache_dir,
     )
-    with wiring.open_workspace(
-        known,
-        target,
-        options,
-        overrides=overrides_of(override),
-        exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
-        named_tags=named_tags(stated),
-    ) as workspace:
+    with (
+        console.reading() as on_read,
+        wiring.open_workspace(
+            known,
+            target,
+            options,
+            overrides=overrides_of(override),
+            exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
+            named_tags=named_tags(stated),
+            on_read=on_read,
+        ) as workspace,
+    ):
         outcome = strategy.resolve(workspace, known, request)
     if outcome.verdict == "solved":
         lock = pylock.build_lock(

@@ -72,6 +72,8 @@ def why(
             hint="name a set: abilock why torch==2.10.0 sgl-kernel --cuda 13.0 --arch sm120",
         )
     known = wiring.knowledge()
+    if no_tuples:
+        known = known.measured()
     target = make_target(
         known,
         probe_host(),
@@ -93,7 +95,12 @@ def why(
         cache_dir=cache_dir,
     )
     request = Request(requirements=tuple(stated), use_tuples=not no_tuples, pre=pre)
-    with wiring.open_workspace(known, target, options, named_tags=named_tags(stated)) as workspace:
+    with (
+        console.reading() as on_read,
+        wiring.open_workspace(
+            known, target, options, named_tags=named_tags(stated), on_read=on_read
+        ) as workspace,
+    ):
         judgement = judge(workspace, known, request)
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))

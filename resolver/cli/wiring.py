@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -171,10 +171,12 @@ def open_workspace(
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
     exclude_newer: datetime | None = None,
     named_tags: tuple[str, ...] = (),
+    on_read: Callable[[Artifact], None] = lambda _: None,
 ) -> Iterator[Workspace]:
     """A workspace over the user's indexes; closed connections on leaving.
 
-    Raises UsageError for settings that cannot be used.
+    ``on_read`` is called, from any thread, before the bytes of a wheel are read. Raises UsageError
+    for settings that cannot be used.
     """
     from resolver.cli.evidence import WheelEvidence
 
@@ -192,6 +194,7 @@ def open_workspace(
             siblings=siblings,
             store=session.store,
             pack=session.pack,
+            on_read=on_read,
         )
         try:
             yield Workspace(

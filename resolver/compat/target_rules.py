@@ -87,6 +87,11 @@ class TargetRules:
                 return build
         return None
 
+    def grade_of(self, artifact: Artifact) -> Grade | None:
+        """How well a file's CUDA and device code are known unread; None where nothing is."""
+        build = self.build_of(artifact)
+        return None if build is None else build.grade
+
     def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
         """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""
         build = self.build_of(artifact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from packaging.requirements import Requirement
@@ -162,3 +162,29 @@ class Knowledge:
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
     snapshot: Snapshot
+
+    def measured(self) -> Knowledge:
+        """The same without what is only reported or declared of builds, or inferred from that.
+
+        An inferred build stays where a measured one of the same release, machine and CUDA says
+        the same: it is that file under another local version.
+        """
+        read = {_traits(build) for build in self.builds if build.grade is Grade.MEASURED}
+        kept = tuple(
+            build
+            for build in self.builds
+            if build.grade is Grade.MEASURED
+            or (build.grade is Grade.INFERRED and _traits(build) in read)
+        )
+        return replace(self, builds=kept)
+
+
+def _traits(build: Build) -> tuple[object, ...]:
+    return (
+        build.project,
+        build.versions,
+        build.machine,
+        build.cuda,
+        build.codes,
+        build.cxx11_abi,
+    )

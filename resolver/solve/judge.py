@@ -31,7 +31,7 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
     outcome = resolve(workspace, knowledge, request)
     requests = outcome.requests
     if outcome.verdict == "solved":
-        return _accepted(outcome, named, asked)
+        return _accepted(workspace, outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes = _pair_reasons(workspace, asked)
@@ -65,6 +65,7 @@ def _pair_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet
         metadata = workspace.metadata(extension)
         if isinstance(metadata, Metadata):
             reasons += workspace.evidence.refusals(extension, metadata, torch)
+            reasons += workspace.evidence.overdeclared(extension, metadata, torch)
     return reasons
 
 
@@ -142,6 +143,7 @@ def _remedies(named: tuple[KnownTuple, ...]) -> tuple[str, ...]:
 
 
 def _accepted(
+    workspace: Workspace,
     outcome: Outcome,
     named: tuple[KnownTuple, ...],
     asked: dict[NormalizedName, SpecifierSet],
@@ -149,18 +151,29 @@ def _accepted(
     reasons = [known.reason for known in named if known.reason]
     reasons += outcome.reasons
     fatal = any(reason.severity is Severity.FATAL for reason in reasons)
-    about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked] or outcome.pairs
-    weakest = max((p.grade for p in about), key=lambda grade: grade.rank, default=Grade.DECLARED)
     return Judgement(
         target=outcome.target,
         requests=outcome.requests,
         verdict="rejected" if fatal else "accepted",
-        grade=weakest,
+        grade=_accepted_grade(workspace, outcome, asked),
         reasons=unique(reasons),
         pairs=outcome.pairs,
         remedies=_remedies(named),
         notes=outcome.notes,
     )
+
+
+def _accepted_grade(
+    workspace: Workspace, outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]
+) -> Grade:
+    """The weakest link: of the pairs asked about, of all pairs, else of what builds are known."""
+    about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked] or outcome.pairs
+    grades = [pair.grade for pair in about]
+    if not grades:
+        files = [p.artifact for p in outcome.packages if p.artifact.name in asked]
+        known = map(workspace.rules.grade_of, files)
+        grades = [grade for grade in known if grade is not None]
+    return max(grades, key=lambda grade: grade.rank, default=Grade.DECLARED)
 
 
 def _alternatives(

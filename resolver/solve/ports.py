@@ -10,7 +10,7 @@ from packaging.utils import NormalizedName
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Pair
-from resolver.model.reason import Reason
+from resolver.model.reason import Grade, Reason
 from resolver.solve.candidate import Bound
 
 
@@ -65,6 +65,10 @@ class Rules(Protocol):
         """Order among builds of one release by CUDA; 0 is exactly the target's."""
         ...
 
+    def grade_of(self, artifact: Artifact) -> Grade | None:
+        """How well a file's CUDA and device code are known unread; None where nothing is."""
+        ...
+
     def candidate_needs(
         self, artifact: Artifact, metadata: Metadata | None
     ) -> tuple[HostNeed, ...]:
@@ -104,6 +108,16 @@ class Evidence(Protocol):
         """
         ...
 
+    def overdeclared(
+        self, extension: Artifact, metadata: Metadata, torch: Artifact
+    ) -> tuple[Reason, ...]:
+        """Where the metadata refuses a torch that the bytes link with: warnings that say so."""
+        ...
+
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """What a user must be told of a chosen pair: features that are missing; never fatal."""
+        ...
+
+    def notices(self) -> tuple[str, ...]:
+        """What a user must be told of how files were read, in a stable order."""
         ...

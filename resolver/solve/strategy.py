@@ -79,7 +79,7 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
         requests=request_texts(request),
         verdict="conflict",
         reasons=(),
-        notes=(*notes, *workspace.index.notices()),
+        notes=(*notes, *workspace.notices()),
         conflict=diagnose(workspace, base, result),
     )
 
@@ -290,7 +290,7 @@ def _accept(
             target=target,
             requests=request_texts(request),
             verdict="conflict",
-            notes=(*notes, *workspace.index.notices()),
+            notes=(*notes, *workspace.notices()),
             conflict=Conflict(requests=("--strict", *request_texts(request)), reasons=unverified),
         )
     return Outcome(
@@ -301,7 +301,7 @@ def _accept(
         pairs=pairs,
         tuple_=known,
         reasons=tuple(reasons),
-        notes=(*notes, *workspace.index.notices()),
+        notes=(*notes, *workspace.notices()),
     )
 
 

@@ -57,6 +57,10 @@ class Workspace:
         """All that were read in this run."""
         return self._catalogs
 
+    def notices(self) -> tuple[str, ...]:
+        """What a user must be told of how indexes and files were read."""
+        return (*self.index.notices(), *self.evidence.notices())
+
     def metadata(self, artifact: Artifact) -> Metadata | Reason:
         """The metadata of a file, or why it cannot be used. Raises IndexFailure when no answer."""
         key = artifact_key(artifact)

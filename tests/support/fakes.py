@@ -187,6 +187,7 @@ class FakeRules:
     needs: Mapping[str, tuple[HostNeed, ...]] = field(default_factory=dict)
     said: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     about_wish: tuple[Reason, ...] = ()
+    grades: Mapping[str, Grade] = field(default_factory=dict)
 
     def target_needs(self) -> tuple[HostNeed, ...]:
         return self.wish
@@ -200,6 +201,9 @@ class FakeRules:
 
     def cuda_rank(self, artifact: Artifact) -> int:  # noqa: ARG002
         return 0
+
+    def grade_of(self, artifact: Artifact) -> Grade | None:
+        return self.grades.get(_text(artifact))
 
     def candidate_needs(
         self, artifact: Artifact, metadata: Metadata | None
@@ -218,6 +222,8 @@ class FakeEvidence:
     bounds: Mapping[str, tuple[HostNeed | Bound, ...]] = field(default_factory=dict)
     said: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
     refused: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
+    pinned_too_far: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
         del artifacts
@@ -236,8 +242,19 @@ class FakeEvidence:
     ) -> tuple[Reason, ...]:
         return self.refused.get((_text(extension), _text(torch)), ())
 
+    def overdeclared(
+        self,
+        extension: Artifact,
+        metadata: Metadata,  # noqa: ARG002
+        torch: Artifact,
+    ) -> tuple[Reason, ...]:
+        return self.pinned_too_far.get((_text(extension), _text(torch)), ())
+
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         return self.said.get((_text(extension), _text(torch)), ())
+
+    def notices(self) -> tuple[str, ...]:
+        return self.told
 
 
 class NoSnapshot:
