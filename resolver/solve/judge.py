@@ -11,6 +11,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Alternative, Change, Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
@@ -34,7 +35,8 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
         return _accepted(workspace, outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
-    by_bytes = _pair_reasons(workspace, asked)
+    by_bytes = _byte_reasons(workspace, asked)
+    found = tuple(reason for reason in found if not _superseded(reason, by_bytes))
     told = [known.reason for known in named if known.reason]
     reasons = _merged([*told, *by_bytes, *found])
     fatal = [r for r in reasons if r.severity is Severity.FATAL]
@@ -52,21 +54,34 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
     )
 
 
-def _pair_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet]) -> list[Reason]:
-    """What the bytes of the named files say of each other, whatever else speaks against the set."""
+def _byte_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet]) -> list[Reason]:
+    """What the bytes of the named files say of host and torch, whatever else forbids the set."""
     torch = _named_file(workspace, TORCH, asked.get(TORCH))
-    if torch is None:
-        return []
     reasons: list[Reason] = []
     for name, specifier in asked.items():
         extension = _named_file(workspace, name, specifier) if name != TORCH else None
-        if extension is None:
+        metadata = workspace.metadata(extension) if extension is not None else None
+        if extension is None or not isinstance(metadata, Metadata):
             continue
-        metadata = workspace.metadata(extension)
-        if isinstance(metadata, Metadata):
+        unmet = [
+            need.reason
+            for need in workspace.evidence.needs(extension, metadata)
+            if isinstance(need, HostNeed) and need.reason is not None
+        ]
+        reasons += unmet
+        if torch is not None:
             reasons += workspace.evidence.refusals(extension, metadata, torch)
+        if torch is not None and not unmet:  # what cannot load here needs no other pin
             reasons += workspace.evidence.overdeclared(extension, metadata, torch)
     return reasons
+
+
+def _superseded(reason: Reason, by_bytes: Iterable[Reason]) -> bool:
+    """Whether a curated fact about a file says what its bytes say better: which member it is."""
+    return reason.member is None and any(
+        read.member is not None and read.code is reason.code and read.subject == reason.subject
+        for read in by_bytes
+    )
 
 
 def _named_file(
