@@ -5,11 +5,13 @@ Colours honour NO_COLOR, FORCE_COLOR and non-terminals through ``rich``.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
+from typing import NoReturn
 
 from rich.console import Console
 from rich.status import Status
@@ -33,9 +35,20 @@ _STYLES = (
 )
 
 
+def _reader_gone() -> NoReturn:
+    """End quietly, and keep the interpreter from flushing into the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        _reader_gone()
+
+
 def words(text: str, *, error: bool = True) -> None:
     """Print lines for people, to stderr unless ``error`` is False."""
-    console = Console(stderr=error, soft_wrap=True, highlight=False)
+    console = _Console(stderr=error, soft_wrap=True, highlight=False)
     for line in text.splitlines():
         styled = Text(line)
         for pattern, style in _STYLES:
@@ -77,8 +90,11 @@ def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]
 
 def data(text: str) -> None:
     """Print data to stdout, as it is."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_gone()
 
 
 def failure(error: AbilockError) -> None:

@@ -106,8 +106,9 @@ def list_(
 def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
 ) -> None:
-    """Show one fact with its source; a known-good set with its packages and pins."""
+    """Show the facts of an id with their source; a known-good set with its packages and pins."""
     known = wiring.knowledge()
+    found = False
     for known_tuple in known.tuples:
         if known_tuple.id == id_:
             lines = [
@@ -125,12 +126,15 @@ def show(
             return
     for fact in facts(known):
         if fact.id == id_:
+            found = True
             grade = f", {fact.grade}" if fact.grade else ""
             console.data(
                 f"{fact.kind} {fact.id}{grade}\n  {fact.summary}\n  source: {fact.source}\n"
             )
-            return
-    raise UsageError(f"no fact with the id {id_!r}", hint="abilock knowledge list names them all")
+    if not found:
+        raise UsageError(
+            f"no fact with the id {id_!r}", hint="abilock knowledge list names them all"
+        )
 
 
 @app.command()

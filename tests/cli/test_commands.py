@@ -1,0 +1,178 @@
+"""Help, versions, the knowledge commands, and how the command behaves beside other programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+import typer
+
+from resolver import __version__
+from resolver.cli.app import app
+from resolver.cli.knowledge import Kind
+from resolver.compat.load import knowledge_path
+from resolver.explain.render_json import load_schema
+from tests.cli.conftest import TARGET, Result, clean_environment
+from tests.support.wheels import build_wheel
+
+Run = Callable[..., Result]
+
+
+def commands(
+    command: typer.core.TyperGroup | typer.core.TyperCommand, name: str = "abilock"
+) -> Iterator[tuple[str, typer.core.TyperCommand]]:
+    if isinstance(command, typer.core.TyperGroup):
+        for below, part in sorted(command.commands.items()):
+            yield from commands(part, f"{name} {below}")  # type: ignore[arg-type]
+    else:
+        yield name, command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))  # type: ignore[arg-type]
+
+
+def test_the_commands_there_are() -> None:
+    assert {
+        "abilock resolve",
+        "abilock export",
+        "abilock why",
+        "abilock inspect",
+        "abilock diff",
+        "abilock knowledge list",
+        "abilock knowledge show",
+        "abilock knowledge validate",
+        "abilock knowledge learn",
+    } <= COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_and_option_has_help(name: str, run: Run) -> None:
+    command = COMMANDS[name]
+    assert command.help
+    assert [parameter.name for parameter in command.params if not parameter.help] == []
+    result = run(*name.split()[1:], "--help")
+    assert result.code == 0
+    assert " ".join(command.help.split()) in " ".join(result.out.split())
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(run: Run, flag: str) -> None:
+    assert run(flag) == Result(0, f"abilock {__version__}\n", "")
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_knowledge_list(run: Run, kind: Kind) -> None:
+    result = run("knowledge", "list", kind)
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines
+    assert {line.split()[0] for line in lines} == {str(kind)}
+
+
+def test_knowledge_list_as_json(run: Run) -> None:
+    document = json.loads(run("knowledge", "list", "--format", "json").out)
+    jsonschema.validate(document, load_schema("knowledge-list"))
+    kinds = {fact["kind"] for fact in document["facts"]}
+    assert kinds == {str(kind) for kind in Kind}
+    assert all(fact["source"] for fact in document["facts"])
+
+
+def test_knowledge_show_a_set(run: Run) -> None:
+    lines = run("knowledge", "show", "blackwell-sm120-cu130-2026-02").out.splitlines()
+    assert lines[0] == "blackwell-sm120-cu130-2026-02: known good, reported, 2026-02-28"
+    assert "  torch==2.9.1+cu130" in lines
+    assert any(line.startswith("  source: ") for line in lines)
+    assert any(line.startswith("  remedy: ") for line in lines)
+    assert any(line.startswith("  pins of its closure: ") for line in lines)
+
+
+def test_knowledge_show_another_fact(run: Run) -> None:
+    lines = run("knowledge", "show", "13.0").out.splitlines()
+    assert lines[0] == "cuda 13.0"
+    assert lines[1].startswith("  driver >=580; sm_75, ")
+    assert lines[2].startswith("  source: ")
+
+
+def test_knowledge_show_all_facts_of_one_name(run: Run) -> None:
+    lines = run("knowledge", "show", "flashinfer").out.splitlines()
+    heads = [line for line in lines if not line.startswith("  ")]
+    assert heads == ["channel flashinfer", "skew flashinfer"]
+
+
+def test_drivers_are_listed_as_their_maker_writes_them(run: Run) -> None:
+    lines = run("knowledge", "list", "cuda").out.splitlines()
+    line = next(line for line in lines if line.split()[1] == "11.8")
+    assert "driver >=450.80.02; " in line
+
+
+def test_knowledge_validate(run: Run) -> None:
+    assert run("knowledge", "validate") == Result(0, "The knowledge is valid.\n", "")
+
+
+def test_knowledge_validate_finds_what_is_wrong(run: Run, place: Path) -> None:
+    copy = place / "knowledge"
+    shutil.copytree(knowledge_path(), copy)
+    path = copy / "skews.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('remedy = "', 'remedies = "', 1), encoding="utf-8")
+    result = run("knowledge", "validate", "knowledge")
+    assert result.code == 1
+    assert result.out.startswith("error: skews.toml, flashinfer: ")
+    told = run("knowledge", "validate", "knowledge", "--format", "json")
+    document = json.loads(told.out)
+    jsonschema.validate(document, load_schema("knowledge-validate"))
+    assert (told.code, document["verdict"]) == (1, "invalid")
+    assert {problem["file"] for problem in document["problems"]} == {"skews.toml"}
+
+
+def test_colours_only_where_they_are_wanted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, publish: Callable[..., None]
+) -> None:
+    publish(build_wheel("a", "1.0"))
+    assert "\x1b[" not in run("resolve", "a", *TARGET).err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[1;32mSolved:\x1b[0m" in run("resolve", "a", *TARGET).err
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[1;32m" not in run("resolve", "a", *TARGET).err
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    environ = clean_environment(dict(os.environ), tmp_path)
+    command = [sys.executable, "-c", "from resolver.cli.app import main; main()"]
+    process = subprocess.Popen(
+        [*command, "knowledge", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environ,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(1)
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (0, b"")
+
+
+def test_the_lock_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    environ = clean_environment(dict(os.environ), tmp_path)
+    command = [sys.executable, "-c", "from resolver.cli.app import main; main()", "resolve"]
+    arguments = [*TARGET, "--glibc", "2.35", "--offline", "-o", "-"]
+    outputs = {
+        subprocess.run(
+            [*command, *arguments],
+            env=environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1

@@ -1,0 +1,144 @@
+"""Who may import whom, and who may touch the machine: read from the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import resolver
+
+ROOT = Path(resolver.__file__).parent
+MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+# cli -> the middle -> model -> errors; the parts of the middle do not know each other.
+MIDDLE = ("abi", "compat", "explain", "export", "index", "load", "solve")
+MAY_IMPORT = {
+    "errors": set(),
+    "model": {"model", "errors"},
+    **{part: {part, "model", "errors"} for part in MIDDLE},
+    "cli": {"cli", *MIDDLE, "model", "errors"},
+}
+
+# Calls that read clock, environment or host, print, or end the program.
+HOST = {
+    "datetime.now",
+    "datetime.utcnow",
+    "date.today",
+    "time.time",
+    "os.environ",
+    "os.getenv",
+    "os.getcwd",
+    "os.confstr",
+    "os.uname",
+    "Path.cwd",
+    "Path.home",
+    "platform.machine",
+    "platform.python_version",
+    "sys.exit",
+    "sys.argv",
+    "sys.stdout",
+    "sys.stderr",
+    "print",
+    "input",
+    "exit",
+}
+# Where else it is right, and why.
+EXCEPTIONS = {
+    ("index/cache.py", "time.time"): "the default of an argument; tests pass their own clock",
+}
+
+
+def part_of(module: Path) -> str:
+    return module.parts[0].removesuffix(".py")
+
+
+def imported(module: Path) -> Iterator[str]:
+    """The parts of ours that a module imports, inside functions and for types too."""
+    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative imports hide where they go"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.startswith("resolver."):
+                yield name.split(".")[1]
+
+
+def test_the_parts_are_those_of_the_layout() -> None:
+    assert {part_of(module) for module in MODULES} == {"__init__", *MAY_IMPORT}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_arrows_point_one_way(module: Path) -> None:
+    part = part_of(module)
+    if part == "__init__":
+        assert list(imported(module)) == []
+        return
+    assert set(imported(module)) - {"__version__"} <= MAY_IMPORT[part]
+
+
+def host_uses(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+        else:
+            continue
+        if name in HOST:
+            yield name
+
+
+OUTSIDE = [module for module in MODULES if part_of(module) != "cli"]
+
+
+@pytest.mark.parametrize("module", OUTSIDE, ids=str)
+def test_only_the_command_line_touches_the_machine(module: Path) -> None:
+    excused = {name for path, name in EXCEPTIONS if path == str(module)}
+    assert set(host_uses(module)) - excused == set()
+
+
+def test_every_exception_is_still_one() -> None:
+    used = {(str(module), name) for module in OUTSIDE for name in host_uses(module)}
+    assert EXCEPTIONS.keys() <= used
+
+
+def test_the_model_needs_nothing_but_packaging() -> None:
+    allowed = {"packaging", "resolver"}
+    for module in MODULES:
+        if part_of(module) not in ("model", "errors"):
+            continue
+        for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            third = {
+                name.split(".")[0] for name in names if name.split(".")[0] not in STDLIB | allowed
+            }
+            assert third == set(), module
+
+
+STDLIB = {
+    "__future__",
+    "collections",
+    "dataclasses",
+    "datetime",
+    "enum",
+    "functools",
+    "re",
+    "typing",
+}
+
+
+def test_no_module_swallows_every_error() -> None:
+    for module in MODULES:
+        for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ExceptHandler):
+                assert node.type is not None, f"{module}, line {node.lineno}: bare except"
