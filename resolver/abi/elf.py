@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf_tables import (
+    MAX_FILE_NAME,
     MAX_STRINGS,
     MAX_SYMBOLS,
     MAX_VERSIONS,
@@ -31,6 +32,7 @@ from resolver.abi.elf_tables import (
 
 MAX_SEGMENTS = 512
 MAX_DYNAMIC = 4096
+_MAX_PATHS = 8192
 
 MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -193,8 +195,8 @@ def read_elf(view: View, *, limit: int | None = None) -> ElfFacts:
         return ElfFacts(machine=header.machine)
     strings_at, text = strings
 
-    def texts(tag: int) -> list[str]:
-        return [string_at(text, value) for key, value in entries if key == tag]
+    def texts(tag: int, longest: int = MAX_FILE_NAME) -> list[str]:
+        return [string_at(text, value, longest) for key, value in entries if key == tag]
 
     symbols_at = header.offset_of(tags[_DT_SYMTAB]) if _DT_SYMTAB in tags else None
     symbols = Symbols()
@@ -213,8 +215,8 @@ def read_elf(view: View, *, limit: int | None = None) -> ElfFacts:
         machine=header.machine,
         soname=next(iter(texts(_DT_SONAME)), None),
         needed=tuple(texts(_DT_NEEDED)),
-        runpath=_split_paths(texts(_DT_RUNPATH)),
-        rpath=_split_paths(texts(_DT_RPATH)),
+        runpath=_split_paths(texts(_DT_RUNPATH, _MAX_PATHS)),
+        rpath=_split_paths(texts(_DT_RPATH, _MAX_PATHS)),
         undefined=symbols.undefined,
         weak=symbols.weak,
         defined=symbols.defined,
@@ -229,14 +231,14 @@ def needed_of(dynamic: bytes, text: bytes) -> dict[str, tuple[str, ...]]:
     """
     entries = _parse_entries(dynamic)
 
-    def texts(tag: int) -> list[str]:
-        return [string_at(text, value) for key, value in entries if key == tag]
+    def texts(tag: int, longest: int = MAX_FILE_NAME) -> list[str]:
+        return [string_at(text, value, longest) for key, value in entries if key == tag]
 
     return {
         "needed": tuple(texts(_DT_NEEDED)),
         "soname": tuple(texts(_DT_SONAME)[:1]),
-        "runpath": _split_paths(texts(_DT_RUNPATH)),
-        "rpath": _split_paths(texts(_DT_RPATH)),
+        "runpath": _split_paths(texts(_DT_RUNPATH, _MAX_PATHS)),
+        "rpath": _split_paths(texts(_DT_RPATH, _MAX_PATHS)),
     }
 
 

@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from resolver.abi.damage import DamagedElf
-from resolver.abi.elf import ElfFacts, Header, Prefix, parse_header, read_elf
+from resolver.abi.elf import MAX_DYNAMIC, ElfFacts, Header, Prefix, parse_header, read_elf
 from resolver.abi.elf_tables import (
+    MAX_FILE_NAME,
     MAX_STRINGS,
     SYMBOL,
     SYMBOL_SIZE,
@@ -35,6 +37,7 @@ from resolver.abi.elf_tables import (
     parse_gnu_hash,
     parse_symbols,
     parse_verneed,
+    string_at,
 )
 
 _PT_NOTE = 4
@@ -42,6 +45,8 @@ _PT_NOTE = 4
 _NEAR = 4096
 # How many names are hashed to prove that symbols, names and hashes belong together.
 _PROBES = 256
+_LONGEST_HASHED = 1 << 16
+_MAX_PATHS = 8192
 # Libraries, versions and paths behind the last symbol's name take a few hundred bytes.
 _MAX_TRAILING = 1 << 16
 # Zeros between strings and versions: mostly a few hundred bytes.
@@ -49,7 +54,9 @@ _PADDING, _MAX_PADDING = 2048, 1 << 17
 
 # What auditwheel and its like put into the name of a library they bring along.
 _HASH = re.compile(r"[-.][0-9a-f]{8}(?=\.so)")
-_LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.[\w.-]+)?")
+# Two patterns that never backtrack: the strings are anybody's.
+_NAME = re.compile(r"[\w.+-]+", re.ASCII)
+_SUFFIX = re.compile(r"\.so(?:\.|$)")
 
 
 class Need(NamedTuple):
@@ -171,6 +178,8 @@ def _check_names(table: GnuHash, names: list[int], text: bytes) -> None:
     hashed = range(table.first, table.symbols)
     for index in (*hashed[:: len(hashed) // _PROBES + 1], table.symbols - 1):
         end = text.find(b"\0", names[index])
+        if end - names[index] > _LONGEST_HASHED:
+            raise _Implausible
         digest = gnu_hash(text[names[index] : end])
         # The lowest bit of a hash marks the end of its chain.
         if end < 0 or digest | 1 != table.chain[index - table.first] | 1:
@@ -235,29 +244,48 @@ def _with_libraries(
     needed: list[str] = []
     paths: list[str] = []
     soname: str | None = None
-    offset = 1
-    for raw in text[1:].split(b"\0"):
-        start, offset = offset, offset + len(raw) + 1
-        if not raw:
+    for start, raw in _strings(text):
+        if len(raw) > _MAX_PATHS:
             continue
+        if len(needed) > MAX_DYNAMIC:
+            raise _Implausible
         value = raw.decode("utf-8", "backslashreplace")
         if start in used and start not in libraries:
             # A library that defines versions exports a symbol of its own name.
-            if soname is None and _LIBRARY.fullmatch(value) and _is_own_name(value, filename):
+            if soname is None and _is_library(value) and _is_own_name(value, filename):
                 soname = value
         elif start in libraries:
             needed.append(value)
         elif "/" in value or "$" in value:
             paths.extend(path for path in value.split(":") if path)
-        elif not _LIBRARY.fullmatch(value):
+        elif not _is_library(value):
             continue
         elif soname is None and _is_own_name(value, filename):
             soname = value
         else:
             needed.append(value)
-    merged = [text[at : text.find(b"\0", at)].decode() for at in sorted(libraries)]
-    needed.extend(name for name in merged if name not in needed)
+    # A name may be the end of a longer string.
+    known = set(needed)
+    merged = [string_at(text, at, MAX_FILE_NAME) for at in sorted(libraries)]
+    needed.extend(name for name in merged if name not in known)
     return replace(facts, soname=soname, needed=tuple(needed), runpath=tuple(paths))
+
+
+def _strings(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """The strings of a table that are not empty, each with its offset."""
+    start = 1
+    while (end := text.find(b"\0", start)) >= 0:
+        if end > start:
+            yield start, text[start:end]
+        start = end + 1
+
+
+def _is_library(value: str) -> bool:
+    return (
+        len(value) <= MAX_FILE_NAME
+        and _NAME.fullmatch(value) is not None
+        and _SUFFIX.search(value) is not None
+    )
 
 
 def _is_own_name(value: str, filename: str) -> bool:

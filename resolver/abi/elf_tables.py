@@ -17,6 +17,8 @@ from resolver.abi.damage import DamagedElf, TooLarge
 MAX_SYMBOLS = 400_000
 MAX_STRINGS = 52 << 20
 MAX_VERSIONS = 4096
+# File names have at most 255 bytes; a file may name one long string a thousand times.
+MAX_FILE_NAME = 255
 # Beside its bytes, a name costs an object and its place in a set.
 NAME_COST = 100
 
@@ -121,11 +123,16 @@ def sysv_hash(name: bytes) -> int:
     return value
 
 
-def string_at(text: bytes, offset: int) -> str:
-    """The NUL-terminated string at ``offset`` of a string table. Raises DamagedElf."""
+def string_at(text: bytes, offset: int, longest: int = MAX_STRINGS) -> str:
+    """The NUL-terminated string at ``offset`` of a string table.
+
+    Raises DamagedElf where there is none, or where it has more than ``longest`` bytes.
+    """
     end = text.find(b"\0", offset)
     if offset >= len(text) or end < 0:
         raise DamagedElf("has a name that lies outside its string table")
+    if end - offset > longest:
+        raise DamagedElf(f"has a file name or version of {end - offset} bytes")
     # Names are bytes to the loader; what is not UTF-8 must survive a round trip through JSON.
     return text[offset:end].decode("utf-8", "backslashreplace")
 
@@ -193,14 +200,14 @@ def parse_verneed(
         version, aux_count, file_at, aux, step = _VERNEED.unpack(view.take(offset, _VERNEED.size))
         if version != 1:
             raise DamagedElf("has a version requirement of an unknown kind")
-        library = string_at(text, file_at)
+        library = string_at(text, file_at, MAX_FILE_NAME)
         files.append(file_at)
         at = offset + aux
         for _ in range(aux_count):
             digest, _flags, _other, name_at, aux_step = _VERNAUX.unpack(
                 view.take(at, _VERNAUX.size)
             )
-            name = string_at(text, name_at)
+            name = string_at(text, name_at, MAX_FILE_NAME)
             if check and digest != sysv_hash(name.encode()):
                 raise DamagedElf("has a version whose hash is not that of its name")
             pairs.append((library, name))

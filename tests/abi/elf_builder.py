@@ -30,11 +30,14 @@ class Elf:
     sections: bool = True
     hidden: Sequence[str] = ()
     trailing: bytes = b""
+    extra: Sequence[str] = ()
     offsets: dict[str, int] = field(default_factory=dict)
 
     def build(self) -> bytes:
         """The file. ``offsets`` then says where each table lies, for tests that damage one."""
         strings = _Strings()
+        for value in self.extra:
+            strings.add(value)
         buckets = 1 + len(self.defined) // 2
         defined = sorted(self.defined, key=lambda name: gnu_hash(name.encode()) % buckets)
         symbols = [bytes(24)]

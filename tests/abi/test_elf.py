@@ -220,6 +220,35 @@ def test_a_name_outside_its_table() -> None:
         whole(bytes(data))
 
 
+def test_library_names_have_the_length_of_file_names() -> None:
+    for recipe in (
+        Elf(needed=["lib" + "x" * 300 + ".so"]),
+        Elf(versions=[("libc.so.6", "GLIBC_" + "2" * 300)]),
+        Elf(versions=[("lib" + "c" * 300, "GLIBC_2.17")]),
+    ):
+        with pytest.raises(DamagedElf, match="has a file name or version of 3"):
+            whole(recipe.build())
+
+
+def test_strings_that_cannot_be_libraries_are_none() -> None:
+    """Nor do they take the time of a pattern that backtracks."""
+    odd = ["so", "lib.sox", ".so" * 80 + "!", "a b.so", "x" * 20_000 + ".so", "y.so" * 70]
+    good = ["libc.so.6", "lib-odd+name.so", "libpython3.12.so.1.0"]
+    recipe = Elf(needed=[*odd[:4], *good], filler=bytes(90_000))
+    recipe.extra = odd[4:]
+    data = recipe.build()
+    answer = front(data[: recipe.offsets["filler"] + 8000], len(data))
+    assert isinstance(answer, Front)
+    assert answer.facts.needed == tuple(good)
+
+
+def test_more_libraries_than_a_file_may_need() -> None:
+    recipe = Elf(filler=bytes(90_000))
+    recipe.extra = [f"lib{number}.so" for number in range(5000)]
+    data = recipe.build()
+    assert front(data[: recipe.offsets["filler"] + 8000], len(data)) == Need(len(data))
+
+
 def test_a_version_requirement_of_an_unknown_kind() -> None:
     recipe = Elf()
     data = bytearray(recipe.build())
