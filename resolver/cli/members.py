@@ -48,8 +48,9 @@ class MemberNeeds:
         deciding = _deciding(link)
         reasons = []
         for path, (row, soname, major) in sorted(foreign.items()):
-            is_fatal = path in deciding and not (served and not row.load.curated)
-            if is_fatal is not fatal:
+            if served and not row.load.curated:
+                continue  # an alternative for another CUDA major
+            if (path in deciding) is not fatal:
                 continue
             reasons.append(
                 Reason(

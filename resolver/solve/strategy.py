@@ -69,6 +69,7 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
             problem = tuple_problem(base, known, target, request)
             result = solve(workspace, problem)
             if isinstance(result, Solution):
+                notes += _newer(workspace, base, result)
                 return _accept(workspace, knowledge, request, result, known, notes)
             notes.append(f"known-good set {known.id} was tried and does not fit this request")
     result = solve_newest(workspace, base)
@@ -82,6 +83,30 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
         notes=(*notes, *workspace.notices()),
         conflict=diagnose(workspace, base, result),
     )
+
+
+def _newer(workspace: Workspace, problem: Problem, solution: Solution) -> list[str]:
+    """A note on requested releases that are newer than a known-good set's; costs no I/O."""
+    found = []
+    for root in problem.roots:
+        if not isinstance(root, Wanted) or root.extra is not None:
+            continue
+        chosen = solution.artifacts[root.project]
+        newest = next(
+            (
+                artifact
+                for artifact in workspace.catalog(root.project).usable
+                if root.specifier.contains(artifact.version, prereleases=True)
+                and not artifact.yanked
+                and (problem.pre or not artifact.version.is_prerelease)
+            ),
+            chosen,
+        )
+        if newest.version.public != chosen.version.public:
+            found.append(f"{newest.name} {newest.version.public}")
+    if not found:
+        return []
+    return [f"newer releases are listed: {', '.join(found)}; --prefer newest tries them first"]
 
 
 def request_texts(request: Request) -> tuple[str, ...]:

@@ -176,6 +176,7 @@ def test_a_set_that_does_not_solve_is_passed_over_with_a_note() -> None:
     assert outcome.tuple_ == OLD
     assert outcome.notes == (
         "known-good set torch-2.10.0-ext-9.0 was tried and does not fit this request",
+        "newer releases are listed: ext 3.0; --prefer newest tries them first",
     )
 
 
