@@ -1,6 +1,6 @@
 """``/etc/ld.so.cache``: which file the loader takes for a name outside the search paths.
 
-Source: glibc's ``sysdeps/generic/dl-cache.h``, the format since glibc 2.2 (``glibc-ld.so.cache1.1``).
+Source: glibc's ``sysdeps/generic/dl-cache.h``; the format since glibc 2.2.
 """
 
 from __future__ import annotations
