@@ -28,7 +28,7 @@ def demangle(symbol: str) -> str:
 
     The new ``std::string`` is written ``std::__cxx11::string``, for it is in every other line.
     """
-    if not symbol.startswith("_Z"):
+    if not symbol.startswith("_Z") or len(_REFERENCE.findall(symbol)) > _MAX_REFERENCES:
         return symbol
     import pycxxfilt
 

@@ -27,6 +27,14 @@ def test_demangle(symbol: str, text: str) -> None:
     assert demangle(symbol) == text
 
 
+def test_a_short_symbol_that_stands_for_a_gigabyte() -> None:
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    levels = "".join(f"S2_IS{digits[n]}_S{digits[n]}_E" for n in range(3, 33))
+    symbol = f"_ZN2at1fE3foo4pairIS1_S1_E{levels}"
+    assert len(symbol) < 400
+    assert demangle(symbol) == symbol
+
+
 @pytest.mark.parametrize(
     ("declaration", "name"),
     [
