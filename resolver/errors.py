@@ -10,6 +10,7 @@ damaged data. A combination of packages that cannot work is a result, never an e
     │   ├── NotFound             the server says that there is no such page or file
     │   ├── NotAnIndexPage       an answer that is not a Simple API page
     │   └── RangesIgnored        a file host that sends whole files only
+    ├── DiskFailure              a file that cannot be written: full, read-only, no permission (3)
     ├── DamagedData              bytes that contradict themselves: wheel, ELF, cache, lock (3)
     └── KnowledgeError           the compatibility database does not validate (3)
 
@@ -76,6 +77,12 @@ class RangesIgnored(IndexFailure):
     """The file host ignores range requests: the file can only be read whole."""
 
     reference = "ranges-ignored"
+
+
+class DiskFailure(AbilockError):
+    """A file or a directory cannot be written."""
+
+    reference = "disk"
 
 
 class DamagedData(AbilockError):

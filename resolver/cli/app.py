@@ -10,6 +10,7 @@ import typer
 from resolver import __version__
 from resolver.cli import console
 from resolver.cli.diff import diff
+from resolver.cli.download import download
 from resolver.cli.export import export
 from resolver.cli.inspect import inspect
 from resolver.cli.knowledge import app as knowledge_app
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 app.command()(resolve)
 app.command()(export)
+app.command()(download)
 app.command()(why)
 app.command()(inspect)
 app.command()(diff)

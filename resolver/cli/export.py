@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,15 @@ from typing import Annotated
 import typer
 
 from resolver.cli import console
+from resolver.cli.output import write_file
 
 
 class Form(StrEnum):
     """What a lock can be exported to."""
 
     UV = "uv"
+    PIP = "pip"
+    CONSTRAINTS = "constraints"
 
 
 def export(
@@ -24,15 +28,24 @@ def export(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to; - prints it.")
     ] = Path("-"),
 ) -> None:
-    """Write a lock as hashed requirements that make uv take exactly its files."""
-    from resolver.export.pylock import load_lock, write_atomically
-    from resolver.export.requirements import render_uv
+    """Write a lock as hashed requirements for uv or pip, or as constraints."""
+    from resolver.export.pylock import load_lock
+    from resolver.export.requirements import render_constraints, render_pip, render_uv
 
+    locked = load_lock(lock)
+    file = shlex.quote(str(output))
     match to:
         case Form.UV:
-            text = render_uv(load_lock(lock), source=lock.name)
+            text = render_uv(locked, source=lock.name)
+            use = f"Install it: uv pip sync --require-hashes {file}"
+        case Form.PIP:
+            text = render_pip(locked, source=lock.name)
+            use = f"Install it: pip install --no-deps --require-hashes -r {file}"
+        case Form.CONSTRAINTS:
+            text = render_constraints(locked, source=lock.name)
+            use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
     if str(output) == "-":
         console.data(text)
         return
-    write_atomically(output, text)
-    console.words(f"Wrote {output}. Install it: uv pip sync --require-hashes {output}")
+    write_file(output, text)
+    console.words(f"Wrote {output}. {use}")

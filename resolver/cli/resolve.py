@@ -28,6 +28,7 @@ from resolver.cli.options import (
     ToolkitOption,
     make_target,
 )
+from resolver.cli.output import write_file
 from resolver.cli.requirement import Stated, collect, load_requirements
 from resolver.errors import UsageError
 
@@ -209,7 +210,7 @@ def resolve(
         if to_stdout:
             console.data(text)
         else:
-            pylock.write_atomically(output, text)
+            write_file(output, text)
     if format is Format.JSON:
         console.data(dump(resolve_model(outcome)))
     console.words(outcome_text(outcome, today=datetime.now(UTC).date(), verbose=verbose))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from resolver.abi.wheel import WheelFacts
     from resolver.cli.reading import Opener
     from resolver.index.client import ChannelIndex
+    from resolver.index.http import HttpClient
     from resolver.index.settings import Settings
 
 
@@ -72,6 +73,7 @@ class Session:
     """An open connection to the user's indexes, and where evidence is kept."""
 
     index: ChannelIndex
+    http: HttpClient
     opener: Opener
     store: EvidenceStore | None
     pack: EvidencePack
@@ -126,6 +128,7 @@ def open_session(
     try:
         yield Session(
             index=index,
+            http=http,
             opener=opener,
             store=EvidenceStore(cache_dir) if cache_dir is not None else None,
             pack=EvidencePack(directory),

@@ -1,4 +1,4 @@
-"""A lock as hashed requirements that make uv take exactly its files.
+"""A lock as hashed requirements that make uv or pip take exactly its files, and as constraints.
 
 A file of the default index is named by version and hash, so the text needs no address; a file of
 another channel by its address, so that no index setting can put another in its place.
@@ -22,14 +22,37 @@ def render_uv(lock: Pylock, *, source: str) -> str:
 
     Raises DamagedData when a package of the lock is not a wheel with a sha256.
     """
-    lines = [*_head(lock, source)]
+    return _hashed(lock, f"--to uv, from {source}", "uv pip sync --require-hashes THIS-FILE")
+
+
+def render_pip(lock: Pylock, *, source: str) -> str:
+    """Requirements for ``pip install --require-hashes``. Raises as ``render_uv`` does.
+
+    The lock is complete: ``--no-deps`` keeps pip from judging the metadata once more, which an
+    override may contradict.
+    """
+    use = "pip install --no-deps --require-hashes -r THIS-FILE"
+    return _hashed(lock, f"--to pip, from {source}", use)
+
+
+def render_constraints(lock: Pylock, *, source: str) -> str:
+    """Versions for ``pip install -c`` or ``uv pip install -c``, without hashes or addresses."""
+    lines = list(_head(lock, f"--to constraints, from {source}"))
+    lines.append("# use: pip install -c THIS-FILE ..., or uv pip install -c THIS-FILE ...")
+    pins = ((p.name, p.version) for p in lock.packages if p.version is not None)
+    lines += [f"{name}=={version}" for name, version in sorted(pins)]
+    return "\n".join(lines) + "\n"
+
+
+def _hashed(lock: Pylock, words: str, use: str) -> str:
+    lines = [*_head(lock, words), f"# install: {use}"]
     for package in sorted(lock.packages, key=lambda package: package.name):
         lines += _requirement(package)
     return "\n".join(lines) + "\n"
 
 
-def _head(lock: Pylock, source: str) -> Iterator[str]:
-    yield f"# abilock export --to uv, from {source}"
+def _head(lock: Pylock, words: str) -> Iterator[str]:
+    yield f"# abilock export {words}"
     target = lock_target(lock)
     if target:
         arch = ", ".join(target.get("arch", ()))
@@ -37,7 +60,6 @@ def _head(lock: Pylock, source: str) -> Iterator[str]:
             f"# CUDA {target.get('cuda')}, {arch}, Python {target.get('python')}, "
             f"Linux {target.get('machine')}, glibc {target.get('glibc')} or newer"
         )
-    yield "# install: uv pip sync --require-hashes THIS-FILE"
 
 
 def _requirement(package: Package) -> Iterator[str]:

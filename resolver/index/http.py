@@ -188,15 +188,16 @@ class HttpClient:
         limit: int,
         seconds: float,
         on_bytes: Callable[[int], None] = lambda _: None,
-    ) -> None:
+    ) -> bool:
         """Append to ``sink`` what it lacks of the file at ``url``, at most ``limit`` bytes in all.
 
         A server that does not continue where ``sink`` ends sends the whole file, which replaces
-        what was there. ``on_bytes`` is told how much there is. Nothing is compared with a hash:
-        that is the caller's. Raises as ``get`` does, and OSError of ``sink``; what came until then
-        stays in ``sink``.
+        what was there. ``on_bytes`` is told how much there is. Gives whether the bytes of several
+        answers were joined; nothing is compared with a hash. Raises as ``get`` does, and OSError
+        of ``sink``, in which what came until then stays.
         """
         etag: str | None = None
+        joined = False
 
         def headers() -> Mapping[str, str]:
             have = sink.seek(0, io.SEEK_END)
@@ -208,21 +209,22 @@ class HttpClient:
             return sent
 
         def read(response: httpx.Response, deadline: float) -> bytes:
-            nonlocal etag
+            nonlocal etag, joined
             have = sink.seek(0, io.SEEK_END)
             if response.status_code == 206:
                 begin = _BEGINS_AT.match(response.headers.get("content-range", ""))
                 if begin is None or int(begin[1]) != have:
                     shown = redact(url)
                     raise DamagedData(f"{shown}: asked for the bytes from {have}, got others")
+                joined = True
             else:
-                have = sink.seek(0)
+                joined, have = False, sink.seek(0)
                 sink.truncate()
             given = response.headers.get("etag", "")
             # Of weak validators a range must not be made conditional (RFC 9110, 13.1.5).
             etag = given if given.startswith('"') else None
             on_bytes(have)
-            for chunk in self._decoded(response, limit - have, deadline):
+            for chunk in self._decoded(response, limit, deadline, have):
                 sink.write(chunk)
                 have += len(chunk)
                 on_bytes(have)
@@ -238,6 +240,7 @@ class HttpClient:
             quick=False,
         )
         self._retried(task, seconds)
+        return joined
 
     # One request with its retries.
 
@@ -376,8 +379,10 @@ class HttpClient:
 
     # Bodies.
 
-    def _decoded(self, response: httpx.Response, limit: int, deadline: float) -> Iterator[bytes]:
-        """The decoded body, piece by piece. Raises DamagedData and Failed."""
+    def _decoded(
+        self, response: httpx.Response, limit: int, deadline: float, have: int = 0
+    ) -> Iterator[bytes]:
+        """The decoded body, piece by piece, ``have`` bytes being there. DamagedData and Failed."""
         url = str(response.url)
         coding = response.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip"):
@@ -385,7 +390,7 @@ class HttpClient:
         pieces = response.iter_raw()
         if coding != "identity":
             pieces = gunzip(pieces, redact(url))
-        total = 0
+        total = have
         for piece in pieces:
             if self._clock() > deadline:
                 raise Failed(_TOO_LONG, retry=False)

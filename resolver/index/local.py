@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from packaging.utils import NormalizedName
 
@@ -122,8 +123,14 @@ class LocalFiles:
 
 def hash_file(path: Path) -> str:
     """The sha256 of a file, in hexadecimal. Raises OSError."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+        return hash_open(file)
+
+
+def hash_open(file: BinaryIO) -> str:
+    """The sha256 of an open file from its beginning, in hexadecimal. Raises OSError."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A lock as hashed requirements for uv."""
+"""A lock as hashed requirements for uv and pip, and as constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData
 from resolver.export.pylock import build_lock
-from resolver.export.requirements import render_uv
+from resolver.export.requirements import render_constraints, render_pip, render_uv
 from tests.support.fakes import answer
 
 X = "cp312-cp312-linux_x86_64"
@@ -40,6 +40,33 @@ dep==1.0 \\
     --hash=sha256:{"ef" * 32}
 torch @ https://x.test/torch-2.9.1%2Bcu130.whl \\
     --hash=sha256:{"ab" * 32}
+"""
+    )
+
+
+def test_the_same_files_for_pip() -> None:
+    outcome = answer(TEXT, "torch", "gone", "near")
+    lock = build_lock(outcome, wheelhouse="wheelhouse", lock_dir=Path("/project"))
+    for_uv = render_uv(lock, source="pylock.toml").splitlines()
+    for_pip = render_pip(lock, source="pylock.toml").splitlines()
+    assert for_pip[0] == "# abilock export --to pip, from pylock.toml"
+    assert for_pip[2] == "# install: pip install --no-deps --require-hashes -r THIS-FILE"
+    assert [for_pip[1], *for_pip[3:]] == [for_uv[1], *for_uv[3:]]
+
+
+def test_constraints_hold_versions_alone() -> None:
+    outcome = answer(TEXT, "torch", "gone", "near")
+    lock = build_lock(outcome, wheelhouse="wheelhouse", lock_dir=Path("/project"))
+    assert (
+        render_constraints(lock, source="pylock.toml")
+        == """\
+# abilock export --to constraints, from pylock.toml
+# CUDA 13.0, sm_120, Python 3.12, Linux x86_64, glibc 2.35 or newer
+# use: pip install -c THIS-FILE ..., or uv pip install -c THIS-FILE ...
+dep==1.0
+gone==1.0
+near==1.0
+torch==2.9.1+cu130
 """
     )
 
