@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 # Overloads of one name that are compared pair by pair; no function of torch's has so many.
 _MAX_PAIRED = 200
 
+# A reference repeats what was said before, and two of them to the last one double it: 300 bytes
+# can stand for a gigabyte, and LLVM's demangler aborts when memory ends. 3 of 1,000 symbols of
+# torch have more references and stay as they are.
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
+_MAX_REFERENCES = 44
 _STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>"
 _LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 _CONSTRUCTOR = re.compile(r"[CD][0-9]")
