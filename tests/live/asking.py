@@ -1,0 +1,39 @@
+"""Asks the command over the public index, in this process, with one cache for all tests of a run."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from typer.testing import CliRunner
+
+from resolver.cli.app import app
+
+# The history's torch wheels are those of this Python, on both machines.
+_HOST = {"--python": "3.12", "--machine": "x86_64", "--glibc": "2.35"}
+
+
+@cache
+def _directory() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="abilock-live-")
+
+
+def ask(command: str, *texts: str) -> dict[str, Any]:
+    """What ``why`` or ``resolve`` answers on the default index: its JSON document.
+
+    Each text holds words of a command line. What they say of Python and machine counts.
+    """
+    place = Path(_directory().name)
+    words = [command, *(word for text in texts for word in text.split())]
+    for name, value in _HOST.items():
+        words += [] if name in words else [name, value]
+    if command == "resolve":
+        words += ["-o", str(place / "pylock.toml"), "--upgrade"]
+    words += ["--channel", "default", "--cache-dir", str(place), "--format", "json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code in (0, 1), result.output
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer
