@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import typer
@@ -58,9 +57,5 @@ def main() -> None:
     except AbilockError as error:
         console.failure(error)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader has gone: end quietly, and keep the interpreter from flushing into the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)

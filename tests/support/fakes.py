@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -393,11 +393,6 @@ def pins(outcome: Outcome) -> dict[str, str]:
 def reasons(outcome: Outcome) -> list[Reason]:
     """The reasons of a conflict."""
     return [] if outcome.conflict is None else list(outcome.conflict.reasons)
-
-
-def with_url(artifact: Artifact, url: str | None) -> Artifact:
-    """The same file at another address."""
-    return replace(artifact, url=url)
 
 
 def _text(artifact: Artifact) -> str:
