@@ -89,7 +89,6 @@ class ChannelIndex:
         """What a user must be told of how the indexes were read, sorted."""
         with self._lock:
             told = {*self._notices, *self._settings.notices, *self._cache.notices()}
-            told |= self._reader.notices
             for channel, cause in self._down.items():
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
             alike: dict[tuple[NormalizedName, ...], list[str]] = {}

@@ -1,7 +1,9 @@
 """Releases of a GitHub repository as links.
 
-The API is read and not the release page, which loads its assets by script. ``digest`` of an asset
-is the sha256 of what lies there now (GitHub's REST reference, "List releases").
+The API is read and not the release page, which loads its assets by script: ``digest`` of an asset
+is the sha256 of what lies there now (GitHub's REST reference, "List releases"). Where the API
+refuses (60 requests an hour without credentials), the fragment of HTML that the page's script loads
+for one release, ``expanded_assets``, gives names and digests too.
 """
 
 from __future__ import annotations
@@ -9,17 +11,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
+from html import unescape
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
-from resolver.errors import NotAnIndexPage
+from resolver.errors import NotAnIndexPage, NotFound, Unreachable
 from resolver.index.address import origin_of, redact
 from resolver.index.http import HttpClient
 from resolver.index.page import Link
 
 API = "https://api.github.com"
-_RELEASES = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/?")
+PAGES = "https://github.com"
+_RELEASES = re.compile(
+    r"https://github\.com/([\w.-]+/[\w.-]+)/releases(?:/(?:tag|expanded_assets)/([^/?#]+))?/?"
+)
+_ROW = re.compile(
+    r"href=\"(?P<href>[^\"]+/releases/download/[^\"]+)\"|sha256:(?P<digest>[0-9a-f]{64})"
+)
 _ASSET = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/download/([^/]+)/[^/]+")
 _NEXT = re.compile(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\"?")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
@@ -27,18 +37,29 @@ _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _PAGES = 20
 
 
-def repository_of(url: str) -> str | None:
-    """``owner/name`` where ``url`` is the release page of a GitHub repository."""
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The releases of ``name``, an ``owner/name``; of one ``tag`` (as in an address) or all."""
+
+    name: str
+    tag: str | None
+
+
+def repository_of(url: str) -> Repository | None:
+    """The repository where ``url`` is its release page, or the page of one release."""
     match = _RELEASES.fullmatch(url)
-    return match[1] if match else None
+    return Repository(match[1], match[2]) if match else None
 
 
-def fetch_releases(client: HttpClient, repository: str) -> Iterator[Link]:
+def fetch_releases(client: HttpClient, repository: Repository) -> Iterator[Link]:
     """Every asset of every published release, oldest release first.
 
     Raises IndexFailure and DamagedData.
     """
-    url: str | None = f"{API}/repos/{repository}/releases?per_page=100"
+    if repository.tag is not None:
+        yield from _fetch_release(client, repository.name, repository.tag)
+        return
+    url: str | None = f"{API}/repos/{repository.name}/releases?per_page=100"
     pages: list[list[Link]] = []
     while url is not None and len(pages) < _PAGES:
         answer = client.get(url, headers={"Accept": "application/vnd.github+json"})
@@ -56,11 +77,42 @@ def fetch_digests(client: HttpClient, url: str) -> dict[str, str]:
     """
     if (match := _ASSET.fullmatch(url)) is None:
         return {}
-    api = f"{API}/repos/{match[1]}/releases/tags/{match[2]}"
-    answer = client.get(api, headers={"Accept": "application/vnd.github+json"})
-    # One release has the form of a list of one.
-    links = parse_releases(b"[" + answer.body + b"]", url=api)
+    links = _fetch_release(client, match[1], match[2])
     return {unquote(link.url): link.sha256 for link in links if link.sha256 is not None}
+
+
+def _fetch_release(client: HttpClient, name: str, tag: str) -> list[Link]:
+    api = f"{API}/repos/{name}/releases/tags/{tag}"
+    try:
+        answer = client.get(api, headers={"Accept": "application/vnd.github+json"})
+    except NotFound:
+        raise
+    except Unreachable:
+        page = f"{PAGES}/{name}/releases/expanded_assets/{tag}"
+        answer = client.get(page)
+        return parse_assets(answer.body, url=page)
+    # One release has the form of a list of one.
+    return parse_releases(b"[" + answer.body + b"]", url=api)
+
+
+def parse_assets(body: bytes, *, url: str) -> list[Link]:
+    """The assets of ``expanded_assets``: each row has a link and, after it, the file's digest.
+
+    Raises NotAnIndexPage where there is no link of an asset.
+    """
+    links: list[Link] = []
+    for match in _ROW.finditer(body.decode("utf-8", "replace")):
+        if match["href"] is None:
+            if links and links[-1].sha256 is None:
+                links[-1] = replace(links[-1], sha256=match["digest"])
+            continue
+        address = urljoin(url, unescape(match["href"]))
+        if _ASSET.fullmatch(address) and address.isprintable():
+            links.append(Link(url=address, filename=unquote(address.rpartition("/")[2])))
+    if not links:
+        shown = redact(url)
+        raise NotAnIndexPage(f"{shown}: no link of a release asset", url=shown)
+    return links
 
 
 def release_of(url: str) -> str | None:

@@ -13,8 +13,8 @@ from packaging.utils import NormalizedName
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.filename import parse_filename
-from resolver.index.page import Link, Page, page_of_links, parse_page
-from resolver.model.artifact import Artifact
+from resolver.index.page import Link, listing_of_links, parse_page
+from resolver.model.artifact import Artifact, Listing
 
 _CHUNK = 1024 * 1024
 
@@ -27,7 +27,9 @@ class LocalFiles:
         self._names: dict[Path, dict[NormalizedName, tuple[str, ...]]] = {}
         self._hashes: dict[tuple[str, int, int], str] = {}
 
-    def load_directory(self, directory: Path, project: NormalizedName, channel: str) -> Page | None:
+    def load_directory(
+        self, directory: Path, project: NormalizedName, channel: str
+    ) -> Listing | None:
         """The files of ``project`` that lie in ``directory``; None when there are none.
 
         Reads each of them for its sha256. Raises NotAnIndexPage when there is no such directory.
@@ -38,9 +40,9 @@ class LocalFiles:
             for name in names
             if (path := directory.absolute() / name).is_file()
         ]
-        return self._finished(page_of_links(links, project=project, channel=channel))
+        return self._finished(listing_of_links(links, project=project, channel=channel))
 
-    def load_index(self, root: Path, project: NormalizedName, channel: str) -> Page | None:
+    def load_index(self, root: Path, project: NormalizedName, channel: str) -> Listing | None:
         """The files of ``project`` on a Simple index below ``root``; None when it has no page."""
         for page in (root / project / "index.html", root / project / "index.json"):
             found = self._load_page(page, project, channel)
@@ -50,14 +52,14 @@ class LocalFiles:
             raise NotAnIndexPage(f"{root}: no such directory", url=str(root))
         return None
 
-    def load_flat_page(self, page: Path, project: NormalizedName, channel: str) -> Page | None:
+    def load_flat_page(self, page: Path, project: NormalizedName, channel: str) -> Listing | None:
         """The files of ``project`` among the links of one HTML file. Raises NotAnIndexPage."""
         found = self._load_page(page, project, channel)
         if found is None and not page.is_file():
             raise NotAnIndexPage(f"{page}: no such file", url=str(page))
         return found
 
-    def _load_page(self, page: Path, project: NormalizedName, channel: str) -> Page | None:
+    def _load_page(self, page: Path, project: NormalizedName, channel: str) -> Listing | None:
         try:
             body = page.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -74,12 +76,11 @@ class LocalFiles:
         )
         return self._finished(parsed)
 
-    def _finished(self, page: Page) -> Page | None:
-        """``page`` with size and sha256 of files that are here; None when it holds nothing."""
-        if not page.listing.artifacts:
+    def _finished(self, listing: Listing) -> Listing | None:
+        """``listing`` with size and sha256 of files that are here; None when it holds nothing."""
+        if not listing.artifacts:
             return None
-        artifacts = tuple(self._described(page.listing.artifacts))
-        return replace(page, listing=replace(page.listing, artifacts=artifacts))
+        return replace(listing, artifacts=tuple(self._described(listing.artifacts)))
 
     def _described(self, artifacts: Iterable[Artifact]) -> Iterable[Artifact]:
         for artifact in artifacts:

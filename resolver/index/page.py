@@ -45,40 +45,35 @@ class Link:
     metadata_hash: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A listing and what a user must be told of how it was read."""
-
-    listing: Listing
-    notices: tuple[str, ...] = ()
-
-
 def parse_page(
     body: bytes, *, content_type: str, url: str, project: NormalizedName, channel: str
-) -> Page:
+) -> Listing:
     """The files of ``project`` on a page fetched from ``url``.
 
     Raises NotAnIndexPage when the body is no page of the Simple API, or of a major version that
     is not 1. Files of other projects (flat pages have them) and names that no tool can read are
     counted in ``skipped``.
     """
+    links, unread = parse_links(body, content_type=content_type, url=url)
+    listing = listing_of_links(links, project=project, channel=channel)
+    return replace(listing, skipped=listing.skipped + unread)
+
+
+def parse_links(body: bytes, *, content_type: str, url: str) -> tuple[list[Link], int]:
+    """Every link of a page, and how many could not be read. Raises as ``parse_page`` does."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind.endswith("json") or (not kind.endswith("html") and body.lstrip()[:1] == b"{"):
-        links, unread = _links_of_json(body, url)
-    else:
-        links, unread = _links_of_html(body, content_type, url)
-    page = page_of_links(links, project=project, channel=channel)
-    return replace(page, listing=replace(page.listing, skipped=page.listing.skipped + unread))
+        return _links_of_json(body, url)
+    return _links_of_html(body, content_type, url)
 
 
-def page_of_links(links: Iterable[Link], *, project: NormalizedName, channel: str) -> Page:
+def listing_of_links(links: Iterable[Link], *, project: NormalizedName, channel: str) -> Listing:
     """Artifacts of ``project`` among ``links``, in the order of their file names.
 
     Where one address is listed with several sha256, the last counts: pages of release assets list
-    uploads in their order. The same holds, with a notice, for one name at two addresses.
+    uploads in their order. A name at two addresses with different content keeps both addresses.
     """
     chosen: dict[str, Artifact] = {}
-    notices: list[str] = []
     skipped = 0
     for link in links:
         artifact = artifact_of_link(link, channel)
@@ -86,17 +81,9 @@ def page_of_links(links: Iterable[Link], *, project: NormalizedName, channel: st
             skipped += 1
             continue
         before = chosen.get(artifact.filename)
-        if before is not None:
-            artifact = _with_alternates(artifact, before)
-            if before.url != artifact.url and before.sha256 != artifact.sha256:
-                notices.append(
-                    f"channel {channel} lists {artifact.filename} at two addresses with different "
-                    "content; the last one listed is taken"
-                )
-        chosen[artifact.filename] = artifact
+        chosen[artifact.filename] = artifact if before is None else _after(artifact, before)
     artifacts = tuple(chosen[filename] for filename in sorted(chosen))
-    listing = Listing(project=project, channel=channel, artifacts=artifacts, skipped=skipped)
-    return Page(listing, tuple(dict.fromkeys(notices)))
+    return Listing(project=project, channel=channel, artifacts=artifacts, skipped=skipped)
 
 
 def artifact_of_link(link: Link, channel: str) -> Artifact | None:
@@ -127,14 +114,24 @@ def artifact_of_link(link: Link, channel: str) -> Artifact | None:
     )
 
 
-def _with_alternates(artifact: Artifact, before: Artifact) -> Artifact:
-    """``artifact`` with the other hashes of the record that it replaces, oldest first."""
-    hashes = [*before.alternates, *([before.sha256] if before.sha256 else [])]
-    if artifact.sha256 is None and artifact.url == before.url:
+def _after(artifact: Artifact, before: Artifact) -> Artifact:
+    """``artifact`` with what is to be known of the record of the same name that it replaces."""
+    if artifact.url != before.url or artifact.path != before.path:
+        known = artifact.sha256 is not None and artifact.sha256 == before.sha256
+        rivals = set(before.rivals) if known else {*before.rivals, before.url or before.path or ""}
+        rivals.discard(artifact.url or artifact.path or "")
+        return replace(artifact, alternates=before.alternates, rivals=tuple(sorted(rivals)))
+    if artifact.sha256 is None:
         # The same address, once with a hash and once without: the hash is not in doubt.
-        return replace(artifact, sha256=before.sha256, alternates=before.alternates)
+        return replace(
+            artifact,
+            sha256=before.sha256,
+            alternates=before.alternates,
+            rivals=before.rivals,
+        )
+    hashes = [*before.alternates, *([before.sha256] if before.sha256 else [])]
     others = tuple(dict.fromkeys(value for value in hashes if value != artifact.sha256))
-    return replace(artifact, alternates=others) if others else artifact
+    return replace(artifact, alternates=others, rivals=before.rivals)
 
 
 # JSON.

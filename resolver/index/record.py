@@ -17,12 +17,11 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.errors import DamagedData
 from resolver.index.filename import parse_filename, parse_version
-from resolver.index.page import Page
 from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata
 
 
-def dump_page(page: Page) -> bytes:
-    """The bytes of ``page``."""
+def dump_listing(listing: Listing) -> bytes:
+    """The bytes of ``listing``."""
     rows = [
         [
             item.filename,
@@ -34,22 +33,23 @@ def dump_page(page: Page) -> bytes:
             item.upload_time.isoformat() if item.upload_time is not None else None,
             item.metadata_hash,
             list(item.alternates),
+            list(item.rivals),
         ]
-        for item in page.listing.artifacts
+        for item in listing.artifacts
     ]
-    document = [page.listing.skipped, list(page.notices), rows]
+    document = [listing.skipped, rows]
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8", "replace"
     )
 
 
-def parse_record(content: bytes, project: NormalizedName, channel: str) -> Page | None:
-    """The page that ``dump_page`` gave; None when the bytes are not such a record.
+def parse_record(content: bytes, project: NormalizedName, channel: str) -> Listing | None:
+    """The listing that ``dump_listing`` gave; None when the bytes are not such a record.
 
     The files of a version are made when they are asked for: most never are.
     """
     try:
-        skipped, notices, rows = json.loads(content)
+        skipped, rows = json.loads(content)
         makers: dict[Version, list[partial[Artifact]]] = {}
         for row in rows:
             if len(row) != _COLUMNS:
@@ -58,22 +58,21 @@ def parse_record(content: bytes, project: NormalizedName, channel: str) -> Page 
             if version is None:
                 return None
             makers.setdefault(version, []).append(partial(_artifact_of_row, row, channel))
-        listing = Listing(
+        return Listing(
             project=project,
             channel=channel,
             artifacts=LazyArtifacts(makers),
             skipped=int(skipped),
         )
-        return Page(listing, tuple(map(str, notices)))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-_COLUMNS = 9
+_COLUMNS = 10
 
 
 def _artifact_of_row(row: Sequence[Any], channel: str) -> Artifact:
-    filename, url, sha256, size, requires_python, yanked, uploaded, metadata, alternates = row
+    filename, url, sha256, size, requires_python, yanked, uploaded, metadata, *others = row
     parsed = parse_filename(filename)
     if parsed is None:
         raise DamagedData(
@@ -97,7 +96,8 @@ def _artifact_of_row(row: Sequence[Any], channel: str) -> Artifact:
         yanked_reason=yanked if isinstance(yanked, str) else None,
         upload_time=datetime.fromisoformat(uploaded) if uploaded is not None else None,
         metadata_hash=metadata,
-        alternates=tuple(alternates),
+        alternates=tuple(others[0]),
+        rivals=tuple(others[1]),
     )
 
 

@@ -28,6 +28,7 @@ class Artifact:
     ``origin`` says how the record reached us: a live ``index``, a ``snapshot`` of ``knowledge/``,
     or a local ``directory``.
     ``alternates`` are other sha256 that the channel lists for the same address, oldest first.
+    ``rivals`` are other addresses at which it lists a file of this name and of another content.
     """
 
     filename: str
@@ -48,6 +49,7 @@ class Artifact:
     upload_time: datetime | None = None
     metadata_hash: str | None = None
     alternates: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
 
 
 class LazyArtifacts(Sequence[Artifact]):

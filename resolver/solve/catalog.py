@@ -187,6 +187,17 @@ class CatalogBuilder:
                 evidence=f"Requires-Python of {artifact.filename}",
                 remedy="choose another --python",
             )
+        if artifact.rivals:
+            return Reason(
+                code=Code.HASH_AMBIGUOUS,
+                subject=subject,
+                needs="one file for one name",
+                found=f"{artifact.filename} at {len(artifact.rivals) + 1} addresses with different "
+                "content",
+                evidence=f"files listed by channel {artifact.channel}",
+                remedy="name the release or the page that has the right one with --index, or "
+                "download it into a directory and give it with --wheelhouse",
+            )
         if artifact.sha256 is None:
             return Reason(
                 code=Code.HASH_MISSING,
@@ -278,6 +289,7 @@ def _glibc_minors(tags: Iterable[Tag], machine: str) -> Iterator[int]:
 
 
 _TELLING = (
+    Code.HASH_AMBIGUOUS,
     Code.HASH_MISSING,
     Code.UPLOADED_LATER,
     Code.GLIBC_TOO_OLD,

@@ -9,8 +9,8 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from resolver.index.cache import Cache, Entry
-from resolver.index.page import Link, page_of_links
-from resolver.index.record import dump_page, parse_record
+from resolver.index.page import Link, listing_of_links
+from resolver.index.record import dump_listing, parse_record
 
 
 class Clock:
@@ -166,16 +166,19 @@ def test_listing_record() -> None:
     links.append(Link(url="https://h/pkg-2.zip", filename="pkg-2.zip", yanked=True))
     links.append(Link(url="https://h/1/pkg-2.zip", filename="pkg-2.zip", sha256="c" * 64))
     links.append(Link(url="https://h/x", filename="x"))
-    page = page_of_links(links, project=project, channel="c")
-    assert page.notices
-    assert parse_record(dump_page(page), project, "c") == page
+    listing = listing_of_links(links, project=project, channel="c")
+    assert [(item.alternates, item.rivals) for item in listing.artifacts] == [
+        (("a" * 64,), ()),
+        ((), ("https://h/pkg-2.zip",)),
+    ]
+    assert parse_record(dump_listing(listing), project, "c") == listing
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'[0,[],[["x"]]]', b"[0,[],7]", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'[0,[["x"]]]', b"[0,7]", b"\xff"])
 def test_damaged_listing_record(content: bytes) -> None:
     assert parse_record(content, canonicalize_name("pkg"), "c") is None
 
 
 def test_listing_record_with_a_name_that_is_none() -> None:
-    row = b'[0,[],[["no-release","https://h/x",null,null,null,false,null,null,[]]]]'
+    row = b'[0,[["no-release","https://h/x",null,null,null,false,null,null,[],[]]]]'
     assert parse_record(row, canonicalize_name("pkg"), "c") is None

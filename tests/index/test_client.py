@@ -729,7 +729,8 @@ def test_release_api_settles_which_hash_is_current(bench: Bench) -> None:
         for item in listing.artifacts
     ] == [("a", []), ("d", ["c"]), ("e", [])]
     api = "https://api.github.com/repos/own/repo/releases/tags"
-    assert asked == ["https://index/s/pkg/", f"{api}/v1", f"{api}/v2"]
+    page_of_v2 = "https://github.com/own/repo/releases/expanded_assets/v2"
+    assert asked == ["https://index/s/pkg/", f"{api}/v1", f"{api}/v2", page_of_v2]
 
 
 # Many at once.

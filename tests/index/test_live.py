@@ -67,7 +67,7 @@ def test_both_forms_of_a_page_agree() -> None:
             channel="default",
         )
         pages.append(page)
-    json_form, html_form = (page.listing.artifacts for page in pages)
+    json_form, html_form = (page.artifacts for page in pages)
     assert len(json_form) > 50
     # HTML gives neither size nor time of upload.
     fields = ("filename", "url", "sha256", "requires_python", "yanked", "tags", "version")

@@ -20,27 +20,29 @@ from packaging.version import Version
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.filename import parse_filename
-from resolver.index.page import Page, parse_page
-from resolver.model.artifact import Artifact
+from resolver.index.page import parse_page
+from resolver.model.artifact import Artifact, Listing
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 URL = "https://index.example/simple/pkg/"
 JSON = "application/vnd.pypi.simple.v1+json"
 
 
-def read(body: str | bytes, kind: str = "text/html", project: str = "pkg", url: str = URL) -> Page:
+def read(
+    body: str | bytes, kind: str = "text/html", project: str = "pkg", url: str = URL
+) -> Listing:
     raw = body.encode() if isinstance(body, str) else body
     return parse_page(
         raw, content_type=kind, url=url, project=canonicalize_name(project), channel="c"
     )
 
 
-def read_json(*files: object, meta: object = None) -> Page:
+def read_json(*files: object, meta: object = None) -> Listing:
     document = {"meta": meta or {"api-version": "1.1"}, "name": "pkg", "files": list(files)}
     return read(json.dumps(document), JSON)
 
 
-def read_html(*lines: str, project: str = "pkg", url: str = URL) -> Page:
+def read_html(*lines: str, project: str = "pkg", url: str = URL) -> Listing:
     return read(
         "<!DOCTYPE html><html><body>" + "\n".join(lines) + "</body></html>",
         project=project,
@@ -48,8 +50,8 @@ def read_html(*lines: str, project: str = "pkg", url: str = URL) -> Page:
     )
 
 
-def only(page: Page) -> Artifact:
-    (artifact,) = page.listing.artifacts
+def only(page: Listing) -> Artifact:
+    (artifact,) = page.artifacts
     return artifact
 
 
@@ -186,14 +188,14 @@ def test_base_element() -> None:
 )
 def test_unusable_link_is_counted(href: str) -> None:
     page = read_html(f'<a href="{href}">x</a>', '<a href="pkg-1.tar.gz">pkg-1.tar.gz</a>')
-    assert [item.filename for item in page.listing.artifacts] == ["pkg-1.tar.gz"]
-    assert page.listing.skipped == 1
+    assert [item.filename for item in page.artifacts] == ["pkg-1.tar.gz"]
+    assert page.skipped == 1
 
 
 @pytest.mark.parametrize("entry", [None, 7, {}, {"url": 1, "filename": "pkg-1.zip"}, {"url": "x"}])
 def test_unusable_entry_is_counted(entry: object) -> None:
     page = read_json(entry)
-    assert (page.listing.artifacts, page.listing.skipped) == ((), 1)
+    assert (page.artifacts, page.skipped) == ((), 1)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_deeply_nested_json_is_no_page() -> None:
 
 
 def test_json_without_its_content_type() -> None:
-    assert read('{"files": []}', "text/plain").listing.artifacts == ()
+    assert read('{"files": []}', "text/plain").artifacts == ()
 
 
 def test_latin_1_page() -> None:
@@ -267,7 +269,7 @@ def test_one_address_with_several_hashes() -> None:
     page = read_html(*(link.format(digest) for digest in (A, B, A, C)))
     assert only(page).sha256 == C
     assert only(page).alternates == (B, A)
-    assert page.notices == ()
+    assert only(page).rivals == ()
 
 
 def test_one_address_with_and_without_a_hash() -> None:
@@ -284,19 +286,24 @@ def test_one_name_at_two_addresses() -> None:
         f'<a href="https://h/2/pkg-1-py3-none-any.whl#sha256={B}">pkg</a>',
     )
     assert only(page).url == "https://h/2/pkg-1-py3-none-any.whl"
-    assert (only(page).sha256, only(page).alternates) == (B, (A,))
-    assert page.notices == (
-        "channel c lists pkg-1-py3-none-any.whl at two addresses with different content; "
-        "the last one listed is taken",
+    assert (only(page).sha256, only(page).alternates) == (B, ())
+    assert only(page).rivals == ("https://h/1/pkg-1-py3-none-any.whl",)
+
+
+def test_one_name_at_two_addresses_one_of_which_tells_no_hash() -> None:
+    page = read_html(
+        f'<a href="https://h/1/pkg-1-py3-none-any.whl#sha256={A}">pkg</a>',
+        '<a href="https://h/2/pkg-1-py3-none-any.whl">pkg</a>',
     )
+    assert only(page).rivals == ("https://h/1/pkg-1-py3-none-any.whl",)
 
 
-def test_mirrored_name_with_the_same_hash_needs_no_notice() -> None:
+def test_mirrored_name_with_the_same_hash_is_one_file() -> None:
     page = read_html(
         f'<a href="https://h/1/pkg-1-py3-none-any.whl#sha256={A}">pkg</a>',
         f'<a href="https://h/2/pkg-1-py3-none-any.whl#sha256={A}">pkg</a>',
     )
-    assert (only(page).alternates, page.notices) == ((), ())
+    assert (only(page).alternates, only(page).rivals) == ((), ())
 
 
 # The shape of the sgl-project index: release assets, re-uploads under other hashes.
@@ -320,7 +327,7 @@ def test_sgl_project_page() -> None:
         project="sgl-kernel",
         url="https://docs.example/whl/cu130/sgl-kernel/",
     )
-    assert [(item.filename, item.sha256, item.alternates) for item in page.listing.artifacts] == [
+    assert [(item.filename, item.sha256, item.alternates) for item in page.artifacts] == [
         ("sgl_kernel-0.3.17+cu130-cp310-abi3-manylinux2014_x86_64.whl", "1" * 64, ()),
         ("sgl_kernel-0.3.18+cu130-cp310-abi3-manylinux2014_aarch64.whl", "3" * 64, ()),
         (
@@ -329,7 +336,6 @@ def test_sgl_project_page() -> None:
             ("2" * 64, "4" * 64),
         ),
     ]
-    assert page.notices == ()
 
 
 # Properties.
@@ -375,8 +381,8 @@ KEYS = [
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), st.one_of(VALUES, NAMES)), max_size=4))
 def test_any_entries_are_read_or_counted(entries: list[dict[str, object]]) -> None:
     page = read_json(*entries)
-    assert len(page.listing.artifacts) + page.listing.skipped <= len(entries)
-    for item in page.listing.artifacts:
+    assert len(page.artifacts) + page.skipped <= len(entries)
+    for item in page.artifacts:
         assert item.filename.isprintable()
         assert item.url is not None
         assert item.url.startswith(("http://", "https://"))
