@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from resolver.cli import console, wiring
@@ -17,7 +21,7 @@ from resolver.cli.options import (
     ToolkitOption,
     make_target,
 )
-from resolver.cli.requirement import load_requirements, parse_requirement
+from resolver.cli.requirement import Stated, load_requirements, parse_requirement
 from resolver.cli.resolve import (
     CacheDirOption,
     ChannelOption,
@@ -35,6 +39,23 @@ from resolver.cli.resolve import (
 )
 from resolver.errors import UsageError
 
+if TYPE_CHECKING:
+    from resolver.cli.pasted import Given
+    from resolver.model.knowledge import Knowledge
+    from resolver.model.outcome import Judgement
+    from resolver.model.target import Target
+
+    JudgeSet = Callable[[Target, tuple[Stated, ...]], Judgement]
+
+ErrorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--error",
+        metavar="FILE|-",
+        help="Explain a pasted traceback or loader message; -r names what pip freeze printed.",
+    ),
+]
+
 
 def why(
     requirement: RequirementArgument = None,
@@ -47,6 +68,7 @@ def why(
     driver: DriverOption = None,
     toolkit: ToolkitOption = None,
     requirement_file: FileOption = None,
+    error: ErrorOption = None,
     index: IndexOption = None,
     channel: ChannelOption = None,
     pre: PreOption = False,
@@ -60,10 +82,27 @@ def why(
     """Say whether a set works on this GPU, by what evidence, and what works instead."""
     from resolver.explain.render_json import dump, why_model
     from resolver.explain.render_text import judgement_text
-    from resolver.solve.judge import judge
-    from resolver.solve.strategy import Request
 
+    options = wiring.IndexOptions(
+        index=tuple(index or ()),
+        channels=tuple(channel or ()),
+        wheelhouse=wheelhouse,
+        offline=offline,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
+    )
+    known = wiring.knowledge()
+    if no_tuples:
+        known = known.measured()
+    judge_set = _judge_with(known, options, use_tuples=not no_tuples, pre=pre)
     stated = [parse_requirement(text, "requested") for text in requirement or ()]
+    if error is not None:
+        from resolver.cli.pasted import Given
+
+        given = Given(cuda=cuda, arch=arch, gpu=gpu, python=python, machine=machine, driver=driver)
+        files = tuple(requirement_file or ())
+        _explain_error(known, error, stated, files, given, glibc, toolkit, judge_set, format)
+        return
     for path in requirement_file or ():
         stated += load_requirements(path)
     if not stated:
@@ -71,9 +110,6 @@ def why(
             "nothing to judge",
             hint="name a set: abilock why torch==2.10.0 sgl-kernel --cuda 13.0 --arch sm120",
         )
-    known = wiring.knowledge()
-    if no_tuples:
-        known = known.measured()
     target = make_target(
         known,
         probe_host(),
@@ -86,22 +122,7 @@ def why(
         driver=driver,
         toolkit=toolkit,
     )
-    options = wiring.IndexOptions(
-        index=tuple(index or ()),
-        channels=tuple(channel or ()),
-        wheelhouse=wheelhouse,
-        offline=offline,
-        no_cache=no_cache,
-        cache_dir=cache_dir,
-    )
-    request = Request(requirements=tuple(stated), use_tuples=not no_tuples, pre=pre)
-    with (
-        console.reading() as on_read,
-        wiring.open_workspace(
-            known, target, options, named_tags=named_tags(stated), on_read=on_read
-        ) as workspace,
-    ):
-        judgement = judge(workspace, known, request)
+    judgement = judge_set(target, tuple(stated))
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))
     else:
@@ -110,3 +131,73 @@ def why(
         raise typer.Exit(1)
     if judgement.verdict == "unknown":
         raise typer.Exit(3)
+
+
+def _judge_with(
+    known: Knowledge, options: wiring.IndexOptions, *, use_tuples: bool, pre: bool
+) -> JudgeSet:
+    """What judges a set on a target, over the user's indexes."""
+    from resolver.solve.judge import judge
+    from resolver.solve.strategy import Request
+
+    def judge_set(target: Target, stated: tuple[Stated, ...]) -> Judgement:
+        request = Request(requirements=stated, use_tuples=use_tuples, pre=pre)
+        with (
+            console.reading() as on_read,
+            wiring.open_workspace(
+                known, target, options, named_tags=named_tags(stated), on_read=on_read
+            ) as workspace,
+        ):
+            return judge(workspace, known, request)
+
+    return judge_set
+
+
+def _explain_error(
+    known: Knowledge,
+    source: str,
+    stated: list[Stated],
+    files: tuple[Path, ...],
+    given: Given,
+    glibc: str | None,
+    toolkit: str | None,
+    judge_set: JudgeSet,
+    format: Format,
+) -> None:
+    """Explain a pasted error; exit 1 where what is installed is rejected."""
+    from resolver.cli import pasted
+    from resolver.explain.render_error import error_text
+    from resolver.explain.render_json import dump, error_model
+
+    host = probe_host()
+    text = pasted.read_text(source)
+    freezes = [(path, pasted.read_text(str(path))) for path in files]
+    setting = pasted.find_setting(known, text, given, stated, freezes)
+    given = setting.given
+    target, judge_here = None, None
+    if given.cuda is not None and (given.arch is not None or given.gpu is not None):
+        target = make_target(
+            known,
+            host,
+            cuda=given.cuda,
+            arch=given.arch,
+            gpu=given.gpu,
+            python=given.python,
+            machine=given.machine,
+            glibc=glibc,
+            driver=given.driver,
+            toolkit=toolkit,
+        )
+
+        machine_target = target
+
+        def judge_here(wanted: tuple[Stated, ...]) -> Judgement:
+            return judge_set(machine_target, wanted)
+
+    report, judgement = pasted.explain(known, setting, host, judge_here)
+    if format is Format.JSON:
+        console.data(dump(error_model(report, judgement, target)))
+    else:
+        console.words(error_text(report, judgement), error=False)
+    if judgement is not None and judgement.verdict == "rejected":
+        raise typer.Exit(1)

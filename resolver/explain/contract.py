@@ -120,11 +120,47 @@ class AlternativeModel(_Model):
     command: str
 
 
+class FaultFactModel(_Model):
+    """One labelled line of evidence."""
+
+    label: str
+    text: str
+
+
+class FaultModel(_Model):
+    """One message of a pasted error, explained."""
+
+    kind: str
+    line: str
+    meaning: str
+    grade: Grade
+    subject: str | None
+    symbol: str | None
+    declaration: str | None
+    library: str | None
+    exported_by: str | None
+    facts: list[FaultFactModel]
+    remedy: str | None
+
+
+class ErrorModel(_Model):
+    """A pasted error: what it means, what it was read with, and the commands that cure it."""
+
+    faults: list[FaultModel]
+    installed: dict[str, str]
+    sources: list[str]
+    asks: list[str]
+    commands: list[str]
+
+
 class WhyModel(_Model):
-    """``abilock why --format json``."""
+    """``abilock why --format json``.
+
+    ``error`` is there with ``--error``; then ``target`` is null where the machine is not known.
+    """
 
     version: Literal[1] = 1
-    target: TargetModel
+    target: TargetModel | None
     requests: list[str]
     verdict: Literal["accepted", "rejected", "unknown"]
     grade: Grade
@@ -133,6 +169,7 @@ class WhyModel(_Model):
     pairs: list[PairModel]
     remedies: list[str]
     notes: list[str]
+    error: ErrorModel | None = None
 
 
 class KnowledgeListModel(_Model):

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 
 from resolver.explain import contract
 from resolver.explain.render_text import conflict_text
+from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Judgement, Outcome, Pair
-from resolver.model.reason import Reason
+from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target, driver_text
 
 
@@ -144,4 +145,46 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
         pairs=[_pair(pair) for pair in judgement.pairs],
         remedies=list(judgement.remedies),
         notes=list(judgement.notes),
+    )
+
+
+def error_model(
+    report: ErrorReport, judgement: Judgement | None, target: Target | None
+) -> contract.WhyModel:
+    """The document of ``why --error``; without a judgement its verdict is ``unknown``."""
+    error = contract.ErrorModel(
+        faults=[
+            contract.FaultModel(
+                kind=fault.kind,
+                line=fault.line,
+                meaning=fault.meaning,
+                grade=fault.grade,
+                subject=fault.subject,
+                symbol=fault.symbol,
+                declaration=fault.declaration,
+                library=fault.library,
+                exported_by=fault.exported_by,
+                facts=[contract.FaultFactModel(label=a, text=b) for a, b in fault.facts],
+                remedy=fault.remedy,
+            )
+            for fault in report.faults
+        ],
+        installed={name: str(version) for name, version in report.installed.items()},
+        sources=list(report.sources),
+        asks=list(report.asks),
+        commands=list(report.commands),
+    )
+    if judgement is not None:
+        return why_model(judgement).model_copy(update={"error": error})
+    return contract.WhyModel(
+        target=None if target is None else target_model(target),
+        requests=[f"{name}=={version}" for name, version in report.installed.items()],
+        verdict="unknown",
+        grade=Grade.ASSUMED,
+        reasons=[],
+        alternatives=[],
+        pairs=[],
+        remedies=[],
+        notes=[],
+        error=error,
     )

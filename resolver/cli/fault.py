@@ -1,0 +1,301 @@
+"""Faults of a pasted error, explained by what is known: symbols, wheels, libraries, drivers.
+
+What the installed set lacks as a whole is the judgement's to say: a message names one symbol, the
+loader stops at the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import assert_never
+
+from packaging.utils import NormalizedName, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+from resolver.abi.demangle import demangle, overloads
+from resolver.abi.history import History
+from resolver.abi.history_file import load_history
+from resolver.abi.link import WheelLink, link_wheel
+from resolver.abi.pack import EvidencePack
+from resolver.abi.rules import load_rules
+from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.verdict import torch_range
+from resolver.abi.wheel import WheelFacts
+from resolver.cli.fault_host import HostFaults
+from resolver.explain.paste import projects_of
+from resolver.model.fault import (
+    CompatLibrary,
+    Explained,
+    Fault,
+    MissingLibrary,
+    MissingVersion,
+    NoCommonOps,
+    NoKernelImage,
+    OldDriver,
+    Paste,
+    UndefinedSymbol,
+    UnsupportedGpu,
+    UnsupportedToolchain,
+)
+from resolver.model.knowledge import Knowledge
+from resolver.model.reason import Grade
+
+TORCH = canonicalize_name("torch")
+# Symbols of NVIDIA's libraries by how they begin; the soname's beginning, for libraries.toml.
+_FOREIGN = (
+    (re.compile(r"_*nvJitLink", re.I), "libnvJitLink.so"),
+    (re.compile(r"p?nccl[A-Z]"), "libnccl.so"),
+    (re.compile(r"cudnn[A-Z]"), "libcudnn.so"),
+    (re.compile(r"cublasLt[A-Z]"), "libcublasLt.so"),
+    (re.compile(r"cublas[A-Z]"), "libcublas.so"),
+    (re.compile(r"cusparseLt[A-Z]"), "libcusparseLt.so"),
+    (re.compile(r"cusparse[A-Z]"), "libcusparse.so"),
+    (re.compile(r"nvrtc[A-Z]"), "libnvrtc.so"),
+    (re.compile(r"nvshmem"), "libnvshmem_host.so"),
+    (re.compile(r"cupti[A-Z]"), "libcupti.so"),
+    (re.compile(r"cuda[A-Z]"), "libcudart.so"),
+    (re.compile(r"cu[A-Z]"), "libcuda.so"),
+)
+
+_MAX_GROUPS = 3
+
+
+class FaultExplainer:
+    """Explains faults for one machine; ``installed`` are the versions that count."""
+
+    def __init__(
+        self,
+        known: Knowledge,
+        directory: Path,
+        *,
+        machine: str,
+        installed: Mapping[NormalizedName, Version],
+    ) -> None:
+        self._known = known
+        self._directory = directory
+        self._machine = machine
+        self._installed = installed
+        self._pack = EvidencePack(directory)
+        self._host = HostFaults(known, installed)
+
+    def explain(self, paste: Paste) -> tuple[Explained, ...]:
+        """Each fault of the text, the cause before what follows from it."""
+        told = [self._explain(fault, paste) for fault in paste.faults]
+        if any(fault.kind != "no-common-ops" for fault in told):
+            told = [fault for fault in told if fault.kind != "no-common-ops"]
+        return tuple(told)
+
+    def _explain(self, fault: Fault, paste: Paste) -> Explained:
+        match fault:
+            case UndefinedSymbol():
+                return self._symbol(fault, paste)
+            case MissingLibrary():
+                return self._host.library(fault, self.subject(None, paste))
+            case MissingVersion():
+                owner = self.subject(fault.file, paste) if fault.file else None
+                return self._host.version(fault, owner)
+            case NoKernelImage():
+                return self._host.kernel(fault, paste)
+            case UnsupportedGpu():
+                return self._host.gpu(fault, self._machine)
+            case OldDriver():
+                return self._host.driver(fault)
+            case UnsupportedToolchain():
+                return self._host.toolchain(fault)
+            case CompatLibrary():
+                return self._host.compat(fault)
+            case NoCommonOps():
+                return Explained(
+                    kind="no-common-ops",
+                    line=fault.line,
+                    meaning="sgl_kernel could load none of its libraries; the text does not hold "
+                    "the loader's own message, which names the cause",
+                    grade=Grade.ASSUMED,
+                    subject=self.subject(None, paste),
+                    remedy="Paste the whole error: the lines under 'Error details from previous "
+                    "import attempts' say which symbol or library is missing.",
+                )
+        assert_never(fault)
+
+    def subject(self, file: str | None, paste: Paste) -> NormalizedName | None:
+        """The project whose file failed; of several names of one project the installed one."""
+        names = projects_of(file) if file else ()
+        if not names and any(isinstance(fault, NoCommonOps) for fault in paste.faults):
+            names = projects_of("common_ops.so")
+        return next((name for name in names if name in self._installed), next(iter(names), None))
+
+    # undefined symbols
+
+    @cached_property
+    def history(self) -> History:
+        """The symbol history; read when a symbol is asked for."""
+        return load_history(self._directory)
+
+    @cached_property
+    def _bare(self) -> WheelLink:
+        """A wheel without members: for words about masks."""
+        facts = WheelFacts(
+            filename="", sha256=None, size=0, bytes_read=0, depth="symbols", members=()
+        )
+        return link_wheel(facts, self.history, (), machine=self._machine)
+
+    def _symbol(self, fault: UndefinedSymbol, paste: Paste) -> Explained:
+        subject = self.subject(fault.file, paste)
+        for pattern, soname in _FOREIGN:
+            if pattern.match(fault.symbol) and not is_torch_symbol(fault.symbol):
+                return self._host.foreign(fault, soname, subject)
+        mask = self.history.mask(fault.symbol) & self._bare.builds
+        if not mask and not is_torch_symbol(fault.symbol):
+            return self._unknown(fault, subject)
+        exported = torch_range(self._bare, mask)
+        library = self.history.library(fault.symbol)
+        needing = self._needing(fault.symbol, subject)
+        whom = str(subject) if subject else fault.file or "the extension"
+        facts = [
+            ("needs", demangle(fault.symbol)),
+            ("exported", self._exported(library, exported)),
+        ]
+        facts += self._here(fault.symbol)
+        for project, links in needing:
+            facts += self._groups(project, links)
+        facts += self._string_note(fault.symbol)
+        return Explained(
+            kind="undefined-symbol",
+            line=fault.line,
+            meaning=f"{whom} was compiled against another torch than the one that is installed",
+            grade=Grade.MEASURED,
+            subject=subject,
+            symbol=fault.symbol,
+            declaration=demangle(fault.symbol),
+            library=library,
+            exported_by=exported,
+            facts=tuple(facts),
+            remedy=self._symbol_remedy(exported, needing),
+        )
+
+    @staticmethod
+    def _exported(library: str | None, exported: str | None) -> str:
+        if exported is None:
+            return "by no torch that was read: a nightly, a build of your own, or another name"
+        return f"by {library} of {exported}"
+
+    def _here(self, symbol: str) -> Iterator[tuple[str, str]]:
+        """What the installed torch exports instead; without one, what the next release does."""
+        version = self._installed.get(TORCH)
+        mask = self.history.mask(symbol)
+        if version is not None:
+            match = self.history.match(version, machine=self._machine)
+            if match is None:
+                return
+            index, name = match.index, f"torch {version}"
+        else:
+            after = [
+                i
+                for i in range(1, len(self.history.builds))
+                if self._bare.builds >> i & 1 and mask >> (i - 1) & 1 and not mask >> i & 1
+            ]
+            if not after:
+                return
+            index, name = after[-1], f"torch {self.history.builds[after[-1]].version}"
+        if mask >> index & 1:
+            yield ("installed", f"{name} exports it: another torch answers here, or a leftover")
+            return
+        wanted = demangle(symbol)
+        others = sorted({demangle(n) for n in overloads(self.history, index, symbol)} - {wanted})
+        yield (
+            ("installed" if version else "later", f"{name} has {'; '.join(others[:2])}")
+            if (others)
+            else ("installed" if version else "later", f"{name} has no symbol of that name")
+        )
+
+    def _needing(
+        self, symbol: str, subject: NormalizedName | None
+    ) -> list[tuple[NormalizedName, list[WheelLink]]]:
+        """The shipped evidence of wheels that need a symbol, by project."""
+        names = _relatives(subject) if subject else self._pack.projects()
+        rules = load_rules(self._directory)
+        found = []
+        for name in map(canonicalize_name, names):
+            links = [
+                link_wheel(facts, self.history, rules, machine=self._machine)
+                for facts in self._pack.all(name)
+                if self._machine in facts.filename or facts.filename.endswith("-any.whl")
+            ]
+            needing = [link for link in links if symbol in link.masks]
+            if needing:
+                found.append((name, needing))
+        return found
+
+    def _groups(self, project: NormalizedName, links: list[WheelLink]) -> Iterator[tuple[str, str]]:
+        """The wheels of a project by the torch they link with, the newest first."""
+        groups: dict[str, list[WheelLink]] = {}
+        for link in links:
+            works = torch_range(self._bare, link.mask) or "no torch that was read"
+            groups.setdefault(works, []).append(link)
+        ordered = sorted(groups.items(), key=lambda item: max(map(_version, item[1])), reverse=True)
+        for works, alike in ordered[:_MAX_GROUPS]:
+            yield "wheels", f"{_releases(project, alike)} need it: link with {works}"
+
+    @staticmethod
+    def _string_note(symbol: str) -> Iterator[tuple[str, str]]:
+        if "__cxx11" in symbol:
+            yield (
+                "C++ ABI",
+                "the wheel has the new std::string (cxx11abiTRUE): PyTorch's x86_64 wheels before "
+                "2.7 have the old one, 2.6.0+cu126 excepted",
+            )
+        elif re.search(r"(?:^|[^0-9a-zA-Z])?Ss(?:E|$)", symbol):
+            yield (
+                "C++ ABI",
+                "the wheel has the old std::string (cxx11abiFALSE): PyTorch's wheels have the new "
+                "one from 2.7 on, and in 2.6.0+cu126",
+            )
+
+    def _symbol_remedy(
+        self, exported: str | None, needing: list[tuple[NormalizedName, list[WheelLink]]]
+    ) -> str:
+        mask = 0
+        for _, links in needing:
+            for link in links:
+                mask |= link.mask
+        works = torch_range(self._bare, mask) or exported
+        if works is None:
+            return "Install a release of the package that was built for the torch you have."
+        return f"Use {works}, or a release of the package that was built for the torch you have."
+
+    def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
+        whom = str(subject) if subject else fault.file or "a library"
+        return Explained(
+            kind="undefined-symbol",
+            line=fault.line,
+            meaning=f"{whom} needs a symbol that is neither torch's nor one of NVIDIA's libraries'",
+            grade=Grade.ASSUMED,
+            subject=subject,
+            symbol=fault.symbol,
+            declaration=demangle(fault.symbol),
+            library=fault.library,
+            facts=(("needs", demangle(fault.symbol)),),
+            remedy="Reinstall the package together with what it depends on: the library that "
+            "should have the symbol is of another version.",
+        )
+
+
+def _relatives(project: NormalizedName) -> tuple[str, ...]:
+    """The names that a project had; both import alike."""
+    kernels = ("sgl-kernel", "sglang-kernel")
+    return kernels if project in kernels else (project,)
+
+
+def _releases(project: NormalizedName, links: Iterable[WheelLink]) -> str:
+    """``sgl-kernel 0.3.18.post1 to 0.3.21``: the releases of some wheels."""
+    versions = sorted(set(map(_version, links)))
+    if len(versions) == 1:
+        return f"{project} {versions[0]}"
+    return f"{project} {versions[0]} to {versions[-1]}"
+
+
+def _version(link: WheelLink) -> Version:
+    return parse_wheel_filename(link.wheel.filename)[1]

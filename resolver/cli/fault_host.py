@@ -1,0 +1,357 @@
+"""Faults of the machine: CUDA's libraries, drivers, GPUs and the system's own, by curated facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.compat.rules import builds_serving, packaged_floor, runs_on
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.fault import (
+    CompatLibrary,
+    Explained,
+    MissingLibrary,
+    MissingVersion,
+    NoKernelImage,
+    OldDriver,
+    Paste,
+    UndefinedSymbol,
+    UnsupportedGpu,
+    UnsupportedToolchain,
+)
+from resolver.model.knowledge import Knowledge, Library
+from resolver.model.reason import Grade
+from resolver.model.target import driver_text
+
+_TORCH = canonicalize_name("torch")
+# Library releases that brought a symbol: cases of pytorch/pytorch and NVIDIA's release notes.
+_COMPATIBILITY = "CUDA compatibility guide"
+_SYSTEM = {
+    "GLIBC": ("glibc", "Ubuntu 20.04 has 2.31, 22.04 has 2.35, 24.04 has 2.39"),
+    "GLIBCXX": ("libstdc++", "Ubuntu 22.04 ends at GLIBCXX_3.4.30, 24.04 at 3.4.33"),
+    "CXXABI": ("libstdc++", "Ubuntu 22.04 ends at CXXABI_1.3.13"),
+}
+
+
+class HostFaults:
+    """Explains what does not hang on torch's symbols; ``installed`` are the versions that count."""
+
+    def __init__(self, known: Knowledge, installed: Mapping[NormalizedName, Version]) -> None:
+        self._known = known
+        self._installed = installed
+
+    # libraries
+
+    def library(self, fault: MissingLibrary, subject: NormalizedName | None) -> Explained:
+        """A shared object that the loader does not find."""
+        brought = [lib for lib in self._known.libraries if lib.soname == fault.soname]
+        whom = str(subject) if subject else "what was imported"
+        if not brought:
+            return self._system_library(fault, whom, subject)
+        majors = sorted({lib.cuda for lib in brought if lib.cuda is not None})
+        facts = [("wheel", f"{lib.project} puts it into {lib.directory}") for lib in brought]
+        facts += self._majors(majors)
+        here = [lib for lib in brought if lib.project in self._installed]
+        major = f"CUDA {majors[0]}" if len(majors) == 1 else "CUDA"
+        torch_cuda = self._torch_cuda()
+        if torch_cuda is not None and majors and torch_cuda.major not in majors:
+            remedy = (
+                f"Use a build of {whom} for CUDA {torch_cuda.major}. Adding {fault.soname} would "
+                "only uncover the next error: the file was compiled beside another torch."
+            )
+        elif here or fault.soname.startswith("libnvrtc"):
+            remedy = (
+                f"Make one {major} environment: remove the wheels of the other major, install with "
+                "`uv pip sync`; or put the directory on the loader's path with ldconfig or "
+                "LD_LIBRARY_PATH."
+            )
+        else:
+            remedy = f"Install {brought[0].project}, or use a build for the CUDA you have."
+        return Explained(
+            kind="missing-library",
+            line=fault.line,
+            meaning=f"{whom} is a build for {major}: it needs {fault.soname}, and the loader finds "
+            "none",
+            grade=Grade.MEASURED,
+            subject=subject,
+            library=fault.soname,
+            facts=tuple(facts),
+            remedy=remedy,
+        )
+
+    def _majors(self, wanted: list[int]) -> list[tuple[str, str]]:
+        facts = []
+        cuda = self._torch_cuda()
+        if cuda is not None:
+            facts.append(("torch", f"{self._installed[_TORCH]} is a build for CUDA {cuda}"))
+        other = sorted(
+            {
+                lib.project
+                for lib in self._known.libraries
+                if lib.cuda is not None
+                and lib.cuda not in wanted
+                and lib.project in self._installed
+                and wanted
+            }
+        )
+        if other:
+            shown = ", ".join(other[:3]) + (f" and {len(other) - 3} more" if other[3:] else "")
+            facts.append(("leftover", f"of another CUDA major: {shown}"))
+        return facts
+
+    def _torch_cuda(self) -> CudaVersion | None:
+        version = self._installed.get(_TORCH)
+        return CudaVersion.from_local(version.local) if version is not None else None
+
+    @staticmethod
+    def _system_library(
+        fault: MissingLibrary, whom: str, subject: NormalizedName | None
+    ) -> Explained:
+        if fault.soname.startswith("libcuda.so"):
+            meaning = f"{whom} needs the driver's own library, and no driver is installed here"
+            remedy = "Run where the NVIDIA driver is: with --gpus all in a container, or on a node."
+        else:
+            stem = fault.soname.split(".so")[0]
+            meaning = f"{whom} needs {fault.soname} of the system, and it is not installed"
+            remedy = f"Install the system's package that has {stem} (apt-file search {stem})."
+        return Explained(
+            kind="missing-library",
+            line=fault.line,
+            meaning=meaning,
+            grade=Grade.ASSUMED,
+            subject=subject,
+            library=fault.soname,
+            remedy=remedy,
+        )
+
+    def foreign(
+        self, fault: UndefinedSymbol, soname: str, subject: NormalizedName | None
+    ) -> Explained:
+        """A symbol of one of NVIDIA's libraries: an older copy of it answers first."""
+        brought = [lib for lib in self._known.libraries if lib.soname.startswith(soname)]
+        file = fault.library or (brought[0].soname if brought else soname)
+        facts = [("library", f"{file} should export it")]
+        here: list[Library] = []
+        for library in brought:
+            version = self._installed.get(library.project)
+            if version is not None:
+                here.append(library)
+            shown = f" {version}" if version is not None else ""
+            facts.append(("wheel", f"{library.project}{shown} puts it into {library.directory}"))
+        places = [lib.directory for lib in here]
+        clash = len(places) > len(set(places))
+        if clash:
+            names = " and ".join(str(lib.project) for lib in here)
+            facts.append(("collision", f"{names} write the same file: the last one won"))
+            keep = next((lib for lib in here if lib.cuda == self._major()), here[-1])
+            gone = [str(lib.project) for lib in here if lib is not keep]
+            remedy = (
+                f"Uninstall {', '.join(gone)}, then reinstall {keep.project}: both own "
+                f"{keep.directory}/{keep.soname}."
+            )
+        else:
+            remedy = (
+                f"Let the copy that torch pins answer first: take {file} of the system off "
+                "LD_LIBRARY_PATH, and install with `uv pip sync` so that no leftover stays."
+            )
+        return Explained(
+            kind="undefined-symbol",
+            line=fault.line,
+            meaning=f"an older {file} is found before the one that the wheels were built with",
+            grade=Grade.DECLARED,
+            subject=subject,
+            symbol=fault.symbol,
+            declaration=fault.symbol,
+            library=file,
+            facts=tuple(dict.fromkeys(facts)),
+            remedy=remedy,
+        )
+
+    def _major(self) -> int | None:
+        cuda = self._torch_cuda()
+        return cuda.major if cuda else None
+
+    def version(self, fault: MissingVersion, subject: NormalizedName | None) -> Explained:
+        """A symbol version that the system's glibc or libstdc++ does not have."""
+        kind, _, number = fault.version.partition("_")
+        name, known = _SYSTEM[kind]
+        whom = str(subject or fault.file or "a file")
+        facts = [("needs", f"{name} with {fault.version}"), ("systems", known)]
+        if fault.library:
+            facts.insert(1, ("found", fault.library))
+        remedy = (
+            f"Use a wheel whose tag says manylinux_{number.replace('.', '_')} or older, an image "
+            f"with glibc {number}, or build {whom} on this machine; say --glibc to resolve for it."
+            if kind == "GLIBC"
+            else f"Put a newer {name} first: conda's lib directory on LD_LIBRARY_PATH, or the "
+            "distribution's newer g++ runtime."
+        )
+        return Explained(
+            kind="missing-symbol-version",
+            line=fault.line,
+            meaning=f"{whom} was built on a newer system: this one's {name} has no {fault.version}",
+            grade=Grade.MEASURED,
+            subject=subject,
+            library=fault.library,
+            facts=tuple(facts),
+            remedy=remedy,
+        )
+
+    # GPUs
+
+    def kernel(self, fault: NoKernelImage, paste: Paste) -> Explained:
+        """No device code for the GPU in what was called."""
+        gpu = ", ".join(map(str, paste.archs)) or "this GPU"
+        return Explained(
+            kind="no-kernel-image",
+            line=fault.line,
+            meaning=f"the library that was called holds no device code that runs on {gpu}: neither "
+            "a cubin for it nor PTX that the driver could compile",
+            grade=Grade.DECLARED,
+            facts=(
+                (
+                    "note",
+                    "torch.cuda.is_available() says nothing of this; a newer driver does not help",
+                ),
+            ),
+            remedy="Use builds with device code for it: abilock says which of the set lack it."
+            if paste.archs
+            else "Say which GPU it is with --arch or --gpu: abilock then reads which build lacks "
+            "code for it.",
+        )
+
+    def gpu(self, fault: UnsupportedGpu, machine: str) -> Explained:
+        """torch's own word on a GPU, checked against the rules for device code."""
+        name = f"{fault.gpu} ({fault.arch})" if fault.gpu else str(fault.arch)
+        listed = [DeviceCode.parse(text) for text in fault.supported]
+        serving = [code for code in listed if runs_on(code, fault.arch)]
+        if fault.is_range and listed:
+            top = [code for code in listed[-1:] if runs_on(code, fault.arch)]
+            serving = top
+        facts = []
+        if fault.supported:
+            word = " to " if fault.is_range else ", "
+            facts.append(("torch has", word.join(fault.supported)))
+        if serving:
+            facts.append(("rule", f"{serving[-1]} runs on {fault.arch}: same major, higher minor"))
+            return Explained(
+                kind="unsupported-gpu",
+                line=fault.line,
+                meaning=f"a warning without effect: {serving[-1]} code runs on {name}",
+                grade=Grade.DECLARED,
+                subject=_TORCH,
+                facts=tuple(facts),
+                remedy="Nothing has to change for torch itself.",
+            )
+        remedy = f'Build torch with TORCH_CUDA_ARCH_LIST="{fault.arch.capability}".'
+        found = self._serving(fault.arch, machine)
+        if found:
+            facts.append(("builds", found))
+            remedy = "Use one of these builds of torch."
+        return Explained(
+            kind="unsupported-gpu",
+            line=fault.line,
+            meaning=f"this build of torch holds no device code for {name}",
+            grade=Grade.DECLARED,
+            subject=_TORCH,
+            facts=tuple(facts),
+            remedy=remedy,
+        )
+
+    def _serving(self, arch: Arch, machine: str) -> str:
+        """The nearest builds of torch with code for a GPU, in a line."""
+        builds = builds_serving(
+            self._known.builds, _TORCH, arch, machine=machine, near=self._installed.get(_TORCH)
+        )
+        texts = [
+            f"torch{','.join(sorted(map(str, b.versions)))}"
+            + (f" +{b.local}" if b.local else f" (CUDA {b.cuda})")
+            for b in builds
+        ]
+        return "; ".join(dict.fromkeys(texts[:4]))
+
+    # drivers
+
+    def driver(self, fault: OldDriver) -> Explained:
+        """The driver does not run this CUDA."""
+        torch_cuda = self._torch_cuda()
+        facts = []
+        if fault.serves is not None:
+            facts.append(("driver", f"serves CUDA {fault.serves} at most"))
+        if torch_cuda is not None:
+            facts.append(("torch", f"{self._installed[_TORCH]} is a build for CUDA {torch_cuda}"))
+            release = self._known.cuda.get(torch_cuda)
+            if release is not None:
+                floor = driver_text(release.driver_family)
+                facts.append(("needs", f"driver {floor} or newer for CUDA {torch_cuda.major}"))
+        remedy = "Install a newer driver, or use builds for the CUDA that this one serves"
+        if fault.serves is not None:
+            same = f"--cuda {fault.serves}"
+            remedy += f": abilock resolve ... {same}"
+        return Explained(
+            kind="driver-too-old",
+            line=fault.line,
+            meaning="the driver is older than the CUDA major of the installed builds",
+            grade=Grade.DECLARED,
+            facts=tuple(facts),
+            remedy=f"{remedy}.",
+        )
+
+    def toolchain(self, fault: UnsupportedToolchain) -> Explained:
+        """PTX of a newer toolkit than the driver."""
+        cuda = self._torch_cuda()
+        facts = [
+            (
+                "rule",
+                f"{_COMPATIBILITY}: minor-version compatibility runs cubins, and compiles no PTX",
+            )
+        ]
+        floor = packaged_floor(self._known.cuda, cuda) if cuda is not None else None
+        if cuda is not None and floor is not None:
+            facts.append(("needs", f"driver {driver_text(floor)} or newer for PTX of CUDA {cuda}"))
+        newer = f"driver {driver_text(floor)} or newer" if floor else "a newer driver"
+        return Explained(
+            kind="unsupported-toolchain",
+            line=fault.line,
+            meaning="what was called has only PTX for this GPU, made by a toolkit that is newer "
+            "than the driver, so that the driver cannot compile it",
+            grade=Grade.DECLARED,
+            facts=tuple(facts),
+            remedy=f"Install {newer}, or a build with a cubin for this GPU.",
+        )
+
+    @staticmethod
+    def compat(fault: CompatLibrary) -> Explained:
+        """``cuda-compat`` where it does not belong."""
+        first = (
+            "a libcuda.so.1 of a cuda-compat package is loaded that is older than the driver's "
+            "kernel module: the driver is too new for it, not too old"
+        )
+        second = (
+            "a libcuda.so.1 of a cuda-compat package is loaded, which works on data-center GPUs "
+            "only; the driver's own would run this CUDA by minor-version compatibility"
+        )
+        return Explained(
+            kind="compat-library",
+            line=fault.line,
+            meaning=first if fault.number == 803 else second,
+            grade=Grade.DECLARED,
+            facts=(("rule", f"{_COMPATIBILITY}: forward compatibility (cuda-compat)"),),
+            remedy="Take /usr/local/cuda/compat off the loader's path (ld.so.conf, "
+            "LD_LIBRARY_PATH), so that the driver's libcuda.so.1 answers.",
+        )
+
+
+def local_cuda(installed: Mapping[NormalizedName, Version]) -> tuple[CudaVersion, str] | None:
+    """The CUDA release that installed packages are for, with what says so; torch's word first."""
+    for name in (_TORCH, *sorted(installed.keys() - {_TORCH})):
+        version = installed.get(name)
+        if version is not None and (cuda := CudaVersion.from_local(version.local)):
+            return cuda, f"{name} {version}"
+    for text in ("cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"):
+        version = installed.get(canonicalize_name(text))
+        if version is not None and version.major >= 11:
+            return CudaVersion(version.major, version.minor), f"{text} {version}"
+    return None

@@ -1,0 +1,303 @@
+"""Pasted errors as values: tracebacks, loader messages, and the versions people paste with them.
+
+Sources of the words: glibc's ``elf/dl-lookup.c``, ``dl-load.c`` and ``dl-version.c``; torch's
+``torch/cuda/__init__.py`` and ``c10/cuda/CUDAFunctions.cpp``; CUDA's ``cudaGetErrorString``;
+sgl_kernel's ``load_utils.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from packaging.utils import (
+    InvalidWheelFilename,
+    NormalizedName,
+    canonicalize_name,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
+
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.fault import (
+    CompatLibrary,
+    Fault,
+    MissingLibrary,
+    MissingVersion,
+    NoCommonOps,
+    NoKernelImage,
+    OldDriver,
+    Paste,
+    UndefinedSymbol,
+    UnsupportedGpu,
+    UnsupportedToolchain,
+)
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# ray and vLLM put the process before each line, loggers the time.
+_PROCESS = re.compile(r"^\s*\([\w \-=.]*pid=\d+[^)]*\)\s?", re.MULTILINE)
+_LONGEST = 240
+
+_SYMBOL = re.compile(
+    r"(?:(?P<file>[^\s:'\"`]+\.so[.\d]*): )?undefined symbol:\s*(?P<symbol>[\w.$@]+)"
+    r"(?:, version (?P<library>[\w.+-]+))?"
+)
+_FLAT = re.compile(r"symbol not found(?: in flat namespace)?:?\s*\(?['\"]?_(?P<symbol>\w+)", re.I)
+_LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared object file")
+_VERSION = re.compile(
+    r"(?:(?P<library>/[^\s:'\"]+): )?version "
+    r"[`'\u2018\"](?P<version>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)"
+    r"['\u2019\"`] not found(?: \(required by (?P<file>[^)]+)\))?"
+)
+_KERNEL = re.compile(
+    r"no kernel image is available for execution on the device|cudaErrorNoKernelImageForDevice"
+)
+_GPU = re.compile(
+    r"(?P<gpu>[^\n:]*?)\s+with\s+CUDA\s+capability\s+(?P<arch>sm_\d+[af]?)\s+is\s+not\s+compatible"
+    r"\s+with\s+the\s+current\s+PyTorch\s+installation"
+)
+_SUPPORTS = re.compile(r"supports\s+CUDA\s+capabilities\s+((?:(?:sm|compute)_\d+[af]?[\s,]*)+)")
+_RANGE = re.compile(
+    r"Found\s+GPU\d+\s+(?P<gpu>.+?)\s+which\s+is\s+of\s+(?:cuda|compute)\s+capability\s+"
+    r"(?:\(CC\)\s+)?(?P<arch>\d+\.\d)",
+    re.I,
+)
+_BOUNDS = re.compile(r"PyTorch\s+is\s+\((\d+\.\d)\)\s+-\s+\((\d+\.\d)\)")
+_DRIVER = re.compile(
+    r"NVIDIA driver on your system is too old(?: \(found version (?P<found>\d+)\))?"
+    r"|CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver"
+)
+_TOOLCHAIN = re.compile(
+    r"PTX was compiled with an unsupported toolchain|cudaErrorUnsupportedPtxVersion"
+)
+_COMPAT = re.compile(
+    r"Error (?P<number>803|804)\b|(?P<newer>unsupported display driver / cuda driver combination)"
+    r"|forward compatibility was attempted on non supported HW"
+)
+_COMMON_OPS = re.compile(r"Could not load any common_ops library")
+
+
+def parse_paste(text: str) -> Paste:
+    """Everything of use in a pasted text; no fault where it holds none that is known."""
+    text = _PROCESS.sub("", _ESCAPE.sub("", text)).replace("\r", "")
+    return Paste(
+        faults=tuple(_faults(text)),
+        installed=dict(sorted(_installed(text).items())),
+        python=_first(r"(?:python|Python[ :]+(?:version)?[ :]*)(3\.\d{1,2})(?=[/. \n]|$)", text),
+        machine=_first(r"(?:manylinux\w*_|[-_ ]linux-gnu/|\b)(x86_64|aarch64)\b", text),
+        cuda=_cuda(text),
+        driver=_driver(text),
+        archs=_archs(text),
+    )
+
+
+# faults
+
+
+def _faults(text: str) -> Iterator[Fault]:
+    """Each fault once, in the order of the text; one of a kind and object."""
+    found: list[tuple[int, object, Fault]] = []
+    for pattern, make, key in _READERS:
+        for match in pattern.finditer(text):
+            fault = make(match, text, _line(text, match))
+            found.append((match.start(), (type(fault), key(fault)), fault))
+    seen: set[object] = set()
+    for _, identity, fault in sorted(found, key=lambda item: item[0]):
+        if identity not in seen:
+            seen.add(identity)
+            yield fault
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    start = text.rfind("\n", 0, match.start()) + 1
+    end = text.find("\n", match.end())
+    line = " ".join(text[start : end if end >= 0 else len(text)].split()).removeprefix("- ")
+    if len(line) <= _LONGEST:
+        return line
+    return "..." + " ".join(match[0].split())[-_LONGEST:]
+
+
+def _symbol(match: re.Match[str], _text: str, line: str) -> Fault:
+    groups = match.groupdict()
+    return UndefinedSymbol(
+        line=line,
+        symbol=groups["symbol"].rstrip("."),
+        file=groups.get("file"),
+        library=groups.get("library"),
+    )
+
+
+def _missing_version(match: re.Match[str], _text: str, line: str) -> Fault:
+    return MissingVersion(
+        line=line,
+        version=match["version"].rstrip("."),
+        library=match["library"],
+        file=match["file"],
+    )
+
+
+def _gpu(match: re.Match[str], text: str, line: str) -> Fault:
+    listed = _SUPPORTS.search(text, match.end())
+    name = re.sub(r"^.*?(?=NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|A\d)", "", match["gpu"], count=1).strip()
+    return UnsupportedGpu(
+        line=line,
+        arch=Arch.parse(match["arch"]),
+        gpu=name or None,
+        supported=tuple(re.findall(r"(?:sm|compute)_\d+[af]?", listed[1])) if listed else (),
+    )
+
+
+def _range(match: re.Match[str], text: str, line: str) -> Fault:
+    bounds = _BOUNDS.search(text, match.end())
+    return UnsupportedGpu(
+        line=line,
+        arch=Arch.parse(match["arch"]),
+        gpu=match["gpu"],
+        supported=tuple(str(Arch.parse(bound)) for bound in bounds.groups()) if bounds else (),
+        is_range=True,
+    )
+
+
+def _old_driver(match: re.Match[str], _text: str, line: str) -> Fault:
+    found = match["found"]
+    # cudaDriverGetVersion: 1000 * major + 10 * minor.
+    serves = CudaVersion(int(found) // 1000, int(found) % 1000 // 10) if found else None
+    return OldDriver(line=line, serves=serves)
+
+
+def _compat(match: re.Match[str], _text: str, line: str) -> Fault:
+    number = int(match["number"] or (803 if match["newer"] else 804))
+    return CompatLibrary(line=line, number=number)
+
+
+_Make = Callable[[re.Match[str], str, str], Fault]
+_READERS: tuple[tuple[re.Pattern[str], _Make, Callable[[Fault], object]], ...] = (
+    (_COMMON_OPS, lambda _m, _t, line: NoCommonOps(line=line), lambda _: None),
+    (_SYMBOL, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (_FLAT, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (
+        _LIBRARY,
+        lambda match, _t, line: MissingLibrary(line=line, soname=match["soname"]),
+        lambda fault: getattr(fault, "soname", None),
+    ),
+    (_VERSION, _missing_version, lambda fault: getattr(fault, "version", None)),
+    (_GPU, _gpu, lambda fault: getattr(fault, "arch", None)),
+    (_RANGE, _range, lambda fault: getattr(fault, "arch", None)),
+    (_KERNEL, lambda _m, _t, line: NoKernelImage(line=line), lambda _: None),
+    (_DRIVER, _old_driver, lambda _: None),
+    (_TOOLCHAIN, lambda _m, _t, line: UnsupportedToolchain(line=line), lambda _: None),
+    (_COMPAT, _compat, lambda fault: getattr(fault, "number", None)),
+)
+
+
+# the machine and the packages
+
+
+def _first(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text)
+    return match[1] if match else None
+
+
+def _cuda(text: str) -> CudaVersion | None:
+    """The CUDA release that a text names: of torch, of the environment; not the driver's."""
+    for pattern in (
+        r"CUDA used to build PyTorch:\s*(\d+\.\d+)",
+        r"torch\.version\.cuda\D{1,8}(\d+\.\d+)",
+        r"CUDA[ _]?(?:toolkit|runtime)?[ _]?version\s*[:=]\s*(\d+\.\d+)",
+    ):
+        if found := _first(f"(?i){pattern}", text):
+            return CudaVersion.parse(found)
+    return None
+
+
+def _driver(text: str) -> Version | None:
+    found = _first(r"(?i)driver[ _]version[ :|=]+(\d{3}\.\d+(?:\.\d+)?)", text)
+    return Version(found) if found else None
+
+
+def _archs(text: str) -> tuple[Arch, ...]:
+    for pattern in (
+        _GPU,
+        _RANGE,
+        re.compile(r"(?i)compute capability\s*[:=]?\s*\(?(?P<arch>\d{1,2}\.\d|\d{2,3})\b"),
+    ):
+        if match := pattern.search(text):
+            return (Arch.parse(match["arch"]),)
+    return ()
+
+
+_NUMBER = r"\d+(?:\.\d+)+[\w.!+-]*"
+_PINNED = re.compile(rf"^\s*(?:\[\w+\]\s*)?([A-Za-z][\w.-]*)\s*==\s*({_NUMBER})", re.MULTILINE)
+_COLUMN = re.compile(
+    rf"^\s*(?:[-*|]\s*)?(torch\w*|pytorch|py-?torch version|triton|\w+[-_]kernel|sglang|vllm|"
+    rf"flash[-_]attn|flashinfer[\w-]*|xformers|nvidia[\w-]+)[ \t]*[:=| \t][ \t]*v?({_NUMBER})",
+    re.MULTILINE | re.IGNORECASE,
+)
+_WHEEL = re.compile(r"[\w.+!%-]+\.whl")
+_INFO = re.compile(rf"/([A-Za-z][\w.]*)-({_NUMBER}?)\.dist-info")
+_TORCH = re.compile(rf"\b(?:torch|PyTorch)(?: version)?[ =:]+v?({_NUMBER})", re.IGNORECASE)
+
+
+def _installed(text: str) -> dict[NormalizedName, Version]:
+    """The versions that a text names; the first word on a package counts."""
+    found: dict[NormalizedName, Version] = {}
+    for name, version in _named(text):
+        try:
+            found.setdefault(canonicalize_name(_REAL.get(name.lower(), name)), Version(version))
+        except InvalidVersion:
+            continue
+    return found
+
+
+_REAL = {
+    "pytorch": "torch",
+    "pytorch version": "torch",
+    "py-torch version": "torch",
+    "flashinfer": "flashinfer-python",
+}
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    for pattern in (_PINNED, _COLUMN, _INFO):
+        for match in pattern.finditer(text):
+            yield match[1], match[2].rstrip(".-")
+    for match in _WHEEL.finditer(text):
+        try:
+            name, version, _build, _tags = parse_wheel_filename(match[0].replace("%2B", "+"))
+        except InvalidWheelFilename:
+            continue
+        yield name, str(version)
+    for match in _TORCH.finditer(text):
+        yield "torch", match[1].rstrip(".-")
+
+
+# whose file it is
+
+# Import names that are not their project's; the first that is installed counts.
+_IMPORTS = {
+    "sgl_kernel": ("sgl-kernel", "sglang-kernel"),
+    "common_ops": ("sgl-kernel", "sglang-kernel"),
+    "flash_attn_2_cuda": ("flash-attn",),
+    "flash_attn_3": ("flash-attn-3",),
+    "flashinfer": ("flashinfer-python",),
+    "nixl_ep_cpp": ("nixl-cu13", "nixl-cu12"),
+    "libtorch": ("torch",),
+    "libc10": ("torch",),
+}
+
+
+def projects_of(file: str) -> tuple[NormalizedName, ...]:
+    """The projects that a file of an environment may belong to, by its path; empty if unknown."""
+    _, site, inside = file.rpartition("-packages/")
+    head = inside.split("/")[0] if site else file.rsplit("/", 1)[-1]
+    if head == "nvidia":
+        return ()
+    stem = head.split(".")[0]
+    if stem in _IMPORTS:
+        return tuple(map(canonicalize_name, _IMPORTS[stem]))
+    if match := re.match(r"lib(torch|c10)(_(cpu|cuda|python|global_deps)\w*)?$", stem):
+        del match
+        return (canonicalize_name("torch"),)
+    if match := re.match(r"lib(torch[a-z]+)", stem):
+        return (canonicalize_name(match[1]),)
+    return (canonicalize_name(stem),) if re.fullmatch(r"[A-Za-z]\w*", stem) else ()

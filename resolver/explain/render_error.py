@@ -1,0 +1,91 @@
+"""A pasted error as text: what it means, by what evidence, and the cure, in one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from resolver.explain.render_text import reason_text, target_text
+from resolver.model.fault import ErrorReport, Explained
+from resolver.model.outcome import Judgement
+from resolver.model.reason import Reason, Severity
+
+_REASONS = 2
+_EVIDENCE = 240
+
+
+def error_text(report: ErrorReport, judgement: Judgement | None) -> str:
+    """The answer of ``why --error`` for people."""
+    return "\n".join(_lines(report, judgement))
+
+
+def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
+    for i, fault in enumerate(report.faults):
+        if i:
+            yield ""
+        yield from _fault(fault, cured=bool(report.commands))
+    if judgement is not None:
+        yield ""
+        yield from _set(judgement)
+    if report.commands:
+        yield ""
+        yield "Cure:"
+        if judgement is not None and judgement.alternatives:
+            steps = judgement.alternatives[0].changes
+            changed = ", ".join(
+                f"{s.name} {s.after}" + (f" in place of {s.before}" if s.before else "")
+                for s in steps
+            )
+            yield f"  {changed} ({judgement.alternatives[0].grade}; it was solved)"
+        yield from (f"  {command}" for command in report.commands)
+        yield from (f"  locks {pair}" for pair in report.locks)
+    if report.sources:
+        yield ""
+        yield f"Taken from what was given: {'; '.join(report.sources)}."
+    if report.asks:
+        yield ""
+        yield "To have the whole set judged, add:"
+        yield from (f"  {ask}" for ask in report.asks)
+
+
+def _fault(fault: Explained, *, cured: bool) -> Iterator[str]:
+    yield f"{fault.kind}: {fault.meaning}"
+    yield f"  {'message':<10}  {fault.line}"
+    for label, text in fault.facts:
+        yield f"  {label:<10}  {text}"
+    if fault.kind == "undefined-symbol" and fault.exported_by:
+        yield f"  {'known by':<10}  the exported symbols of every torch release from 2.4 on"
+    if fault.remedy and not (cured and fault.exported_by):
+        yield f"  {'fix':<10}  {fault.remedy}"
+
+
+def _set(judgement: Judgement) -> Iterator[str]:
+    asked = " with ".join(judgement.requests)
+    where = target_text(judgement.target)
+    fatal = [r for r in judgement.reasons if r.severity is Severity.FATAL]
+    match judgement.verdict:
+        case "accepted":
+            yield f"As named, {asked} fits together on {where}."
+            yield (
+                "So what is loaded is not what is named: a leftover of an earlier install, another "
+                "library on LD_LIBRARY_PATH, or a build of your own. Install with `uv pip sync` "
+                "into a fresh environment."
+            )
+        case "unknown":
+            yield f"The set {asked} could not be judged: a file that decides was not read."
+        case "rejected":
+            yield f"As installed, {asked} cannot work on {where}:"
+            for reason in fatal[:_REASONS]:
+                yield ""
+                yield reason_text(_short(reason))
+            if fatal[_REASONS:]:
+                yield ""
+                yield f"and {len(fatal) - _REASONS} more reasons (abilock why names them all)"
+
+
+def _short(reason: Reason) -> Reason:
+    """The reason with the first part of its evidence: the rest says it again in other words."""
+    if len(reason.evidence) <= _EVIDENCE:
+        return reason
+    head = reason.evidence[:_EVIDENCE].rpartition("; ")[0] or reason.evidence[:_EVIDENCE] + "..."
+    return replace(reason, evidence=head)
