@@ -23,6 +23,7 @@ from resolver.abi.rules import LoadRule, load_rules
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import check_torch, link_evidence, torch_range
 from resolver.abi.wheel import WheelFacts
+from resolver.cli.declared import AbiOf, declared_bounds, declared_pair
 from resolver.cli.members import MemberNeeds
 from resolver.cli.reading import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
@@ -51,7 +52,8 @@ class WheelEvidence:
     """The Evidence of ``resolver.solve.ports`` over real files.
 
     ``siblings`` lists the files of an artifact's release that can be read instead of it.
-    ``pack`` came with abilock; ``store`` keeps what is read.
+    ``pack`` came with abilock; ``store`` keeps what is read. ``abi_of`` says whether a torch has
+    the new C++11 ABI, None where that is not known.
     """
 
     def __init__(
@@ -65,7 +67,9 @@ class WheelEvidence:
         store: EvidenceStore | None = None,
         pack: EvidencePack | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
+        abi_of: AbiOf = lambda _: None,
     ) -> None:
+        self._abi_of = abi_of
         self._target = target
         self._directory = directory
         self._siblings = siblings
@@ -113,7 +117,7 @@ class WheelEvidence:
             return ()
         read = self._read(artifact)
         if read is None:
-            return ()
+            return tuple(declared_bounds(artifact, self._abi_of))
         needs: list[HostNeed | Bound] = []
         if read.sibling is None:
             origin = f"{artifact.name} {artifact.version}"
@@ -134,7 +138,7 @@ class WheelEvidence:
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
         read = self._links.get(key_of(extension))
         if read is None:
-            return None
+            return declared_pair(extension, torch)
         names = (f"{extension.name} {extension.version}", f"{torch.name} {torch.version}")
         if not read.link.symbols:
             return Pair(

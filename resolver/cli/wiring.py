@@ -94,6 +94,7 @@ def open_session(
     from resolver.index.cache import Cache
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
+    from resolver.index.keyring import ask_keyring
     from resolver.index.ranges import RangeSource
 
     settings = load_user_settings(options)
@@ -103,6 +104,7 @@ def open_session(
         version=__version__,
         credentials=settings.credentials,
         netrc_file=settings.netrc_file,
+        ask_keyring=ask_keyring if settings.keyring else None,
         ca_file=settings.ca_file,
         offline=offline,
     )
@@ -195,6 +197,7 @@ def open_workspace(
             session.abi_directory,
             opener=session.opener,
             siblings=siblings,
+            abi_of=rules.cxx11_abi_of,
             store=session.store,
             pack=session.pack,
             on_read=on_read,

@@ -92,6 +92,11 @@ class TargetRules:
         build = self.build_of(artifact)
         return None if build is None else build.grade
 
+    def cxx11_abi_of(self, artifact: Artifact) -> bool | None:
+        """Whether a build has the new C++11 ABI; None where nothing says."""
+        build = self.build_of(artifact)
+        return build.cxx11_abi if build is not None else None
+
     def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
         """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""
         build = self.build_of(artifact)

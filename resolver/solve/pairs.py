@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import Version
 
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Package, Pair
@@ -20,18 +19,20 @@ _NOT_EXTENSIONS = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-
 def find_pairs(
     packages: tuple[Package, ...],
     knowledge: Knowledge,
-    known: KnownTuple | None,
+    witnesses: Sequence[KnownTuple],
     machine: str,
     evidence: Evidence,
 ) -> tuple[Pair, ...]:
-    """Each extension of a solution with its torch; empty where there is no torch."""
+    """Each extension of a solution with its torch; empty where there is no torch.
+
+    ``witnesses`` are the known-good sets that may speak for a pair, whether chosen or not.
+    """
     torch = next((p for p in packages if p.artifact.name == _TORCH), None)
     if torch is None:
         return ()
-    members = {} if known is None else known.packages_for(machine)
     channel_projects = {name for channel in knowledge.channels for name in channel.projects}
     pairs = [
-        _judge(package, torch, known, members, evidence)
+        _judge(package, torch, _witness(package, torch, witnesses, machine), evidence)
         for package in packages
         if is_extension(package, channel_projects)
         or evidence.pair(package.artifact, torch.artifact) is not None
@@ -49,23 +50,27 @@ def is_extension(package: Package, channel_projects: set[NormalizedName]) -> boo
     return _TORCH in package.dependencies or package.artifact.name in channel_projects
 
 
-def _judge(
-    package: Package,
-    torch: Package,
-    known: KnownTuple | None,
-    members: Mapping[NormalizedName, Version],
-    evidence: Evidence,
-) -> Pair:
+def _witness(
+    package: Package, torch: Package, witnesses: Sequence[KnownTuple], machine: str
+) -> KnownTuple | None:
+    """The best known set that holds both at these very versions; None where none does."""
+    found = []
+    for known in witnesses:
+        members = known.packages_for(machine)
+        if (
+            members.get(package.artifact.name) == package.artifact.version
+            and members.get(_TORCH) == torch.artifact.version
+        ):
+            found.append(known)
+    return min(found, key=lambda known: known.grade.rank, default=None)
+
+
+def _judge(package: Package, torch: Package, known: KnownTuple | None, evidence: Evidence) -> Pair:
     names = (str(package), str(torch))
     measured = evidence.pair(package.artifact, torch.artifact)
     if measured is not None and measured.grade is Grade.MEASURED:
         return measured
-    if (
-        known is not None
-        and members.get(package.artifact.name) == package.artifact.version
-        and members.get(_TORCH) == torch.artifact.version
-        and (measured is None or known.grade.rank < measured.grade.rank)
-    ):
+    if known is not None and (measured is None or known.grade.rank < measured.grade.rank):
         also = f"; {measured.evidence} ({measured.grade})" if measured is not None else ""
         return Pair(
             extension=names[0],

@@ -288,7 +288,12 @@ def _accept(
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
-    pairs = find_pairs(packages, knowledge, known, target.machine, workspace.evidence)
+    witnesses = [
+        other
+        for other in knowledge.tuples
+        if request.use_tuples and other.verdict == "good" and covers(other, target)
+    ]
+    pairs = find_pairs(packages, knowledge, witnesses, target.machine, workspace.evidence)
     torch = next((p for p in packages if p.artifact.name == TORCH), None)
     reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:

@@ -1,0 +1,105 @@
+"""What a file's own local version says of torch, where its bytes cannot be read.
+
+flash-attn, torch-cluster and others name their build in it: ``cu12torch2.8cxx11abiTRUE``,
+``pt28cu128``. Source: the release pages of Dao-AILab/flash-attention, the index of PyG.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from packaging.utils import canonicalize_name
+
+from resolver.model.artifact import Artifact
+from resolver.model.outcome import Pair
+from resolver.model.reason import Code, Grade, Reason
+from resolver.solve.candidate import Bound
+
+_TORCH = canonicalize_name("torch")
+_NAMED = re.compile(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
+_CXX11 = re.compile(r"cxx11abi(true|false)")
+
+AbiOf = Callable[[Artifact], bool | None]
+
+
+def named_torch(artifact: Artifact) -> tuple[int, int] | None:
+    """The torch release that a local version names: (2, 8); None where it names none."""
+    match = _NAMED.search(artifact.version.local or "")
+    if match is None:
+        return None
+    major, minor = match[1] or match[3], match[2] or match[4]
+    return int(major), int(minor)
+
+
+def named_cxx11_abi(artifact: Artifact) -> bool | None:
+    """The C++ ABI that a local version names; None where it names none."""
+    match = _CXX11.search(artifact.version.local or "")
+    return None if match is None else match[1] == "true"
+
+
+def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
+    """Bounds on torch by a file's local version: its release, and its C++ ABI."""
+    subject = f"{artifact.name} {artifact.version}"
+    release = named_torch(artifact)
+    if release is not None:
+        text = f"torch {release[0]}.{release[1]}"
+
+        def of_release(torch: Artifact) -> bool:
+            return torch.version.release[:2] == release
+
+        def other_release(torch: Artifact | None) -> tuple[Reason, ...]:
+            return (
+                Reason(
+                    code=Code.MISSING_SYMBOL,
+                    subject=subject,
+                    object="torch" if torch is None else f"torch {torch.version}",
+                    needs=f"the symbols of {text}, which it was built with",
+                    found="another release of torch" if torch is None else f"torch {torch.version}",
+                    works_with=text,
+                    grade=Grade.DECLARED,
+                    evidence=f"local version of {artifact.filename}; the file itself was not read",
+                    remedy=f"use {text}, or the build of {artifact.name} for your torch",
+                ),
+            )
+
+        yield Bound(_TORCH, of_release, other_release, subject, text)
+    wanted = named_cxx11_abi(artifact)
+    if wanted is not None:
+        word = "new" if wanted else "old"
+
+        def of_abi(torch: Artifact) -> bool:
+            return abi_of(torch) in (None, wanted)
+
+        def other_abi(torch: Artifact | None) -> tuple[Reason, ...]:
+            return (
+                Reason(
+                    code=Code.CXX11_ABI,
+                    subject=subject,
+                    object="torch" if torch is None else f"torch {torch.version}",
+                    needs=f"a torch with the {word} C++11 ABI of std::string",
+                    found=f"one with the {'old' if wanted else 'new'} ABI",
+                    grade=Grade.DECLARED,
+                    evidence=f"local version of {artifact.filename}, and what is known of this "
+                    "build of torch",
+                    remedy=f"take the build of {artifact.name} named "
+                    f"cxx11abi{'FALSE' if wanted else 'TRUE'}",
+                ),
+            )
+
+        yield Bound(_TORCH, of_abi, other_abi, subject, f"the {word} C++11 ABI")
+
+
+def declared_pair(extension: Artifact, torch: Artifact) -> Pair | None:
+    """The pair as the extension's local version declares it; None where it names no torch."""
+    release = named_torch(extension)
+    if release is None or torch.version.release[:2] != release:
+        return None
+    words = f"its local version names torch {release[0]}.{release[1]}"
+    return Pair(
+        extension=f"{extension.name} {extension.version}",
+        torch=f"{torch.name} {torch.version}",
+        grade=Grade.DECLARED,
+        evidence=f"{words}; {extension.filename} itself was not read",
+        summary=words,
+    )
