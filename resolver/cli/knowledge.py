@@ -36,6 +36,7 @@ class Kind(StrEnum):
     GPU = "gpu"
     BUILD = "build"
     SKEW = "skew"
+    SUCCESSOR = "successor"
     TUPLE = "tuple"
     LIBRARY = "library"
 
@@ -65,6 +66,9 @@ def facts(known: Knowledge) -> Iterator[FactModel]:
         yield _fact(Kind.BUILD, known_build.id, summary, known_build.source, str(known_build.grade))
     for skew in known.skews:
         yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
+    for successor in known.successors:
+        summary = f"{successor.project} is {successor.successor} from {successor.since} on"
+        yield _fact(Kind.SUCCESSOR, successor.id, summary, successor.source)
     for library in known.libraries:
         summary = f"{library.soname} from {library.project}, {library.directory}"
         yield _fact(Kind.LIBRARY, library.id, summary, library.source)

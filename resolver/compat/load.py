@@ -75,6 +75,10 @@ def _load(path: Path) -> Knowledge:
             fact.value() for fact in load_file(path, "builds.toml", schema.BuildsFile).build
         ),
         skews=tuple(fact.value() for fact in load_file(path, "skews.toml", schema.SkewsFile).skew),
+        successors=tuple(
+            fact.value()
+            for fact in load_file(path, "successors.toml", schema.SuccessorsFile).successor
+        ),
         tuples=_load_tuples(path),
         libraries=tuple(
             fact.value() for fact in load_file(path, "libraries.toml", schema.LibrariesFile).library

@@ -27,7 +27,15 @@ from pydantic import (
 
 from resolver.model.channel import Channel
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.knowledge import Build, CudaRelease, Gpu, KnownTuple, Library, SkewGroup
+from resolver.model.knowledge import (
+    Build,
+    CudaRelease,
+    Gpu,
+    KnownTuple,
+    Library,
+    SkewGroup,
+    Successor,
+)
 from resolver.model.reason import Code, Grade, Reason, Severity
 
 T = TypeVar("T", bound=Collection[Any])
@@ -247,6 +255,25 @@ class SkewFact(Fact):
         return SkewGroup(id=self.id, projects=self.projects, source=self.source, remedy=self.remedy)
 
 
+class SuccessorFact(Fact):
+    """One ``[[successor]]`` of ``successors.toml``."""
+
+    project: Name
+    successor: Name
+    since: VersionText
+    source: Text
+
+    def value(self) -> Successor:
+        """As the rest of the program knows it."""
+        return Successor(
+            id=self.id,
+            project=self.project,
+            successor=self.successor,
+            since=self.since,
+            source=self.source,
+        )
+
+
 class ReasonFact(Model):
     """The ``[reason]`` of a known-bad tuple; the fields are those of ``model.reason.Reason``."""
 
@@ -379,3 +406,9 @@ class SkewsFile(Model):
     """``skews.toml``."""
 
     skew: tuple[SkewFact, ...]
+
+
+class SuccessorsFile(Model):
+    """``successors.toml``."""
+
+    successor: tuple[SuccessorFact, ...]

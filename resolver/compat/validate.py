@@ -37,6 +37,7 @@ def validate(path: Path) -> list[Problem]:
     gpus = read("gpus.toml", schema.GpusFile)
     builds = read("builds.toml", schema.BuildsFile)
     skews = read("skews.toml", schema.SkewsFile)
+    successors = read("successors.toml", schema.SuccessorsFile)
     libraries = read("libraries.toml", schema.LibrariesFile)
     tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
@@ -45,6 +46,7 @@ def validate(path: Path) -> list[Problem]:
         *(("gpus.toml", fact) for fact in (gpus.gpu if gpus else ())),
         *(("builds.toml", fact) for fact in (builds.build if builds else ())),
         *(("skews.toml", fact) for fact in (skews.skew if skews else ())),
+        *(("successors.toml", fact) for fact in (successors.successor if successors else ())),
         *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]

@@ -78,6 +78,17 @@ class SkewGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Successor:
+    """A project that goes on under another name; ``since`` is the first release that has it."""
+
+    id: str
+    project: NormalizedName
+    successor: NormalizedName
+    since: Version
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTuple:
     """A combination that is known to work or to fail.
 
@@ -159,6 +170,7 @@ class Knowledge:
     gpus: tuple[Gpu, ...] = ()
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()
+    successors: tuple[Successor, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
     snapshot: Snapshot

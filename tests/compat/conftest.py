@@ -74,6 +74,16 @@ remedy = "Install one and two in one version."
 date = 2026-01-01
 """
 
+SUCCESSORS = """
+[[successor]]
+id = "two"
+project = "one"
+successor = "two"
+since = "2.0"
+source = "the project's page"
+date = 2026-01-01
+"""
+
 LIBRARIES = """
 [[library]]
 id = "cudart-cu13"
@@ -136,6 +146,7 @@ FILES = {
     "gpus.toml": GPUS,
     "builds.toml": BUILDS,
     "skews.toml": SKEWS,
+    "successors.toml": SUCCESSORS,
     "libraries.toml": LIBRARIES,
     "tuples/good.toml": GOOD,
     "tuples/bad.toml": BAD,

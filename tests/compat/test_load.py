@@ -34,6 +34,7 @@ def test_a_small_database_becomes_values(database: Path) -> None:
     assert known.gpus[0].arch == Arch(9, 0)
     assert known.builds[0].cuda == CudaVersion(12, 9)
     assert known.skews[0].projects == ("one", "two")
+    assert (known.successors[0].project, known.successors[0].successor) == ("one", "two")
     assert known.libraries[0].soname == "libcudart.so.13"
     bad, good = known.tuples
     assert (bad.id, good.id) == ("bad", "good")

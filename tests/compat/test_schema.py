@@ -8,7 +8,17 @@ import pytest
 
 from resolver.compat import schema
 from resolver.compat.load import Problem, read_file
-from tests.compat.conftest import BAD, BUILDS, CHANNELS, CUDA, GOOD, GPUS, LIBRARIES, SKEWS
+from tests.compat.conftest import (
+    BAD,
+    BUILDS,
+    CHANNELS,
+    CUDA,
+    GOOD,
+    GPUS,
+    LIBRARIES,
+    SKEWS,
+    SUCCESSORS,
+)
 
 FORMS: dict[str, tuple[str, type[schema.Model]]] = {
     "channels.toml": (CHANNELS, schema.ChannelsFile),
@@ -16,6 +26,7 @@ FORMS: dict[str, tuple[str, type[schema.Model]]] = {
     "gpus.toml": (GPUS, schema.GpusFile),
     "builds.toml": (BUILDS, schema.BuildsFile),
     "skews.toml": (SKEWS, schema.SkewsFile),
+    "successors.toml": (SUCCESSORS, schema.SuccessorsFile),
     "libraries.toml": (LIBRARIES, schema.LibrariesFile),
     "good.toml": (GOOD, schema.TupleFact),
     "bad.toml": (BAD, schema.TupleFact),
