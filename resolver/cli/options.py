@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -111,8 +112,10 @@ def _cuda(knowledge: Knowledge, text: str, option: str) -> CudaVersion:
     try:
         version = CudaVersion.parse(text)
     except ValueError as error:
+        near = nearest_cuda(knowledge.cuda, text) or nearest_cuda(knowledge.cuda, f"{text}.0")
+        nearest = f"nearest known: {near}; all: " if near else "known releases: "
         raise UsageError(
-            f"{option} {text!r} is not a CUDA version", hint=f"known releases: {names}"
+            f"{option} {text!r} is not a CUDA version", hint=f"{nearest}{names}"
         ) from error
     if version not in knowledge.cuda:
         near = nearest_cuda(knowledge.cuda, str(version))
@@ -148,7 +151,10 @@ def _archs(knowledge: Knowledge, text: str | None, gpu: str | None) -> tuple[Arc
             ) from error
         bare = Arch(arch.major, arch.minor)  # a GPU is 12.0; a and f are targets of its code
         if bare not in known:
+            digits = str(bare.number)
+            begun = [a for a in known if str(a.number).startswith(digits)]
             near = sorted(known, key=lambda a: (abs(a.number - bare.number), a.number))[:3]
+            near = sorted(begun)[:3] or near
             raise UsageError(
                 f"--arch {part!r}: there is no {bare}",
                 hint=f"nearest known: {', '.join(str(a) for a in sorted(near))}",
@@ -218,3 +224,31 @@ def _driver(text: str | None) -> Version | None:
         except InvalidVersion:
             pass
     raise UsageError(f"--driver {text!r} is not a driver version", hint="write it as 580.65.06")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The options of a target as far as they are given."""
+
+    cuda: CudaVersion | None
+    archs: tuple[Arch, ...]
+    driver: Version | None
+    toolkit: CudaVersion | None
+
+
+def make_wish(
+    knowledge: Knowledge,
+    *,
+    cuda: str | None,
+    arch: str | None,
+    gpu: str | None,
+    driver: str | None,
+    toolkit: str | None,
+) -> Wish:
+    """What the options say, for commands that can do without. Raises UsageError as make_target."""
+    return Wish(
+        cuda=None if cuda is None else _cuda(knowledge, cuda, "--cuda"),
+        archs=() if arch is None and gpu is None else _archs(knowledge, arch, gpu),
+        driver=_driver(driver),
+        toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
+    )

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from packaging.utils import NormalizedName
 
 from resolver.errors import AbilockError, IndexFailure, NotAnIndexPage, NotFound
+from resolver.index.body import LARGEST
 from resolver.index.cache import Cache
 from resolver.index.channels import Place, Plan, Planner
 from resolver.index.http import HttpClient
@@ -60,6 +61,7 @@ class ChannelIndex:
         self._down: dict[str, str] = {}
         self._stood_in: dict[str, dict[NormalizedName, str | None]] = {}
         self._refused: dict[str, set[NormalizedName]] = {}
+        self._shadowed: dict[tuple[str, str], set[NormalizedName]] = {}
 
     # The protocol.
 
@@ -75,6 +77,18 @@ class ChannelIndex:
         """The metadata of one wheel. Raises IndexFailure or DamagedData."""
         return self._metadatum(artifact).result()
 
+    def compute_sha256(self, artifact: Artifact) -> str:
+        """The sha256 of a file whose channel gives none: downloads it. Raises as ``metadata``."""
+        url = artifact.url
+        if url is None:
+            raise NotFound(f"{artifact.filename}: no channel gives its address", url="")
+        entry = self._cache.load("sha256", url)
+        if entry is not None and (self._offline or entry.is_fresh(self._cache.now)):
+            return entry.content.decode("ascii", "replace")
+        digest = self._http.download(url, None, limit=artifact.size or LARGEST)
+        self._cache.store("sha256", url, digest.encode())
+        return digest
+
     def prefetch_listings(self, projects: Iterable[NormalizedName]) -> None:
         """Start fetching the listings of ``projects``."""
         for project in projects:
@@ -85,12 +99,23 @@ class ChannelIndex:
         for artifact in artifacts:
             self._metadatum(artifact)
 
+    @property
+    def offline(self) -> bool:
+        """Whether nothing is asked over the network: then what is not found may exist."""
+        return self._offline
+
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how the indexes were read, sorted."""
         with self._lock:
             told = {*self._notices, *self._settings.notices, *self._cache.notices()}
             for channel, cause in self._down.items():
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
+            for (name, taken), projects in self._shadowed.items():
+                told.add(
+                    f"index {name} has {', '.join(sorted(projects))} too, which "
+                    f"{'is' if len(projects) == 1 else 'are'} taken from {taken}, the first that "
+                    "has it; to change that, put the index first with --index NAME=URL"
+                )
             alike: dict[tuple[NormalizedName, ...], list[str]] = {}
             for name, projects in sorted(self._refused.items()):
                 alike.setdefault(tuple(sorted(projects)), []).append(name)
@@ -151,7 +176,7 @@ class ChannelIndex:
 
     def _first(self, plan: Plan, project: NormalizedName) -> list[Listing]:
         """The listing of the first place that has the project."""
-        for place in plan.first:
+        for number, place in enumerate(plan.first):
             try:
                 listing = self._reader.read(place, project)
             except NotAnIndexPage as error:
@@ -166,8 +191,27 @@ class ChannelIndex:
             if place.channel == DEFAULT_CHANNEL and self._offline:
                 found += self._from_snapshot(DEFAULT_CHANNEL, project, found)
             if found:
+                self._note_shadowed(place, plan.first[number + 1 :], project)
                 return found
         return []
+
+    def _note_shadowed(self, taken: Place, later: Sequence[Place], project: NormalizedName) -> None:
+        """Tell of the extra indexes of pip that have a project too: pip would mix them.
+
+        The default index is not asked for what an index before it has: that would tell everybody
+        the names of private projects.
+        """
+        for place in later:
+            if place.source.role != "extra":
+                continue
+            try:
+                listing = self._reader.read(place, project)
+            except AbilockError:
+                continue  # what is not used need not answer
+            if listing is not None and listing.artifacts:
+                name = f"{place.channel} ({place.source.origin})"
+                with self._lock:
+                    self._shadowed.setdefault((name, taken.channel), set()).add(project)
 
     def _from_snapshot(
         self,

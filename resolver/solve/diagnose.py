@@ -110,7 +110,7 @@ def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
             by_code[rejection.reason.code].append(rejection.reason)
         # The newest version speaks for all that fail alike.
         return [_spoken_for(reasons) for reasons in by_code.values()]
-    return [_nothing(need, catalog)]
+    return [_nothing(need, catalog, offline=workspace.index.offline)]
 
 
 def _spoken_for(reasons: Sequence[Reason]) -> Reason:
@@ -168,7 +168,7 @@ def _constrained(need: Wanted, constraint: Wanted, matching: Sequence[Artifact])
     )
 
 
-def _nothing(need: Wanted, catalog: Catalog) -> Reason:
+def _nothing(need: Wanted, catalog: Catalog, *, offline: bool) -> Reason:
     known = sorted({a.version for a in catalog.usable} | {r.version for r in catalog.rejected})
     channels = ", ".join(catalog.channels) or "none"
     asked = f"{need.project}{need.specifier}"
@@ -180,6 +180,15 @@ def _nothing(need: Wanted, catalog: Catalog) -> Reason:
             found=f"a snapshot of {catalog.snapshots[-1]} that has {_some(known)}",
             evidence=f"channels {channels}; a snapshot is partial, so the release may exist",
             remedy="run where the channel can be reached, or name a mirror with --index",
+        )
+    if not known and offline:
+        return Reason(
+            code=Code.NOT_IN_SNAPSHOT,
+            subject=asked,
+            needs="a record of it in the cache or in a snapshot",
+            found="none",
+            evidence="no index was asked (--offline)",
+            remedy="run once without --offline, or give a directory of wheels with --wheelhouse",
         )
     if not known:
         return Reason(

@@ -21,6 +21,11 @@ class Index(Protocol):
     block and never raise: what they could not get is raised when it is asked for.
     """
 
+    @property
+    def offline(self) -> bool:
+        """Whether nothing is asked over the network: then what is not found may exist."""
+        ...
+
     def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         """What each channel that may supply ``project`` offers, preferred channel first.
 

@@ -121,7 +121,6 @@ def test_a_release_outside_the_snapshot_is_unknown(run: Run) -> None:
     assert "\nnot-in-snapshot: torch==2.99.0\n" in result.out
 
 
-@pytest.mark.xfail(strict=True, reason="offline, a project that no snapshot has is called unknown")
 def test_a_project_outside_all_snapshots_is_unknown(run: Run) -> None:
     result = run("why", "some-project", *BLACKWELL, *X86, "--python", "3.12")
     assert result.code == 3

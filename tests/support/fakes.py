@@ -146,6 +146,8 @@ class FakeIndex:
             self._pages[artifact.name][artifact.channel].append(release)
             self._by_file[artifact.filename, artifact.channel] = release
 
+    offline = False
+
     def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         self.asked.append(project)
         if project in self.unreachable:
