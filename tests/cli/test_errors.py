@@ -112,7 +112,7 @@ USAGE = [
     pytest.param(
         [*MACHINE, "--toolkit", "1"],
         "--toolkit '1' is not a CUDA version",
-        f"known releases: {ALL_CUDA}",
+        f"nearest known: 11.8; all: {ALL_CUDA}",
         id="malformed-toolkit",
     ),
     pytest.param(
