@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +32,8 @@ from resolver.cli.options import (
 from resolver.cli.output import write_file
 from resolver.cli.requirement import Stated, collect, load_requirements
 from resolver.errors import UsageError
+from resolver.model.artifact import Artifact
+from resolver.model.outcome import Outcome
 
 
 class Format(StrEnum):
@@ -129,6 +132,10 @@ def resolve(
         list[str] | None,
         typer.Option("--upgrade-package", metavar="NAME", help="Forget the pin of one package."),
     ] = None,
+    fetch_hashes: Annotated[
+        bool,
+        typer.Option("--fetch-hashes", help="Download files without a hash to compute it."),
+    ] = False,
     offline: OfflineOption = False,
     wheelhouse: WheelhouseOption = None,
     no_cache: NoCacheOption = False,
@@ -196,10 +203,13 @@ def resolve(
             overrides=overrides_of(override),
             exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
             named_tags=named_tags(stated),
+            fetch_hashes=fetch_hashes,
             on_read=on_read,
         ) as workspace,
     ):
         outcome = strategy.resolve(workspace, known, request)
+        if workspace.builder.hash_of is not None:
+            outcome = _with_hashes(outcome, workspace.builder.hash_of)
     if outcome.verdict == "solved":
         lock = pylock.build_lock(
             outcome,
@@ -221,6 +231,17 @@ def resolve(
             )
         return
     raise typer.Exit(1)
+
+
+def _with_hashes(outcome: Outcome, hash_of: Callable[[Artifact], str]) -> Outcome:
+    """``outcome`` with a sha256 for each of its files. Raises IndexFailure and DamagedData."""
+    packages = tuple(
+        package
+        if package.artifact.sha256 is not None
+        else replace(package, artifact=replace(package.artifact, sha256=hash_of(package.artifact)))
+        for package in outcome.packages
+    )
+    return replace(outcome, packages=packages)
 
 
 def _check_writable(output: Path) -> None:

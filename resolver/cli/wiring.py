@@ -176,6 +176,7 @@ def open_workspace(
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
     exclude_newer: datetime | None = None,
     named_tags: tuple[str, ...] = (),
+    fetch_hashes: bool = False,
     on_read: Callable[[Artifact], None] = lambda _: None,
 ) -> Iterator[Workspace]:
     """A workspace over the user's indexes; closed connections on leaving.
@@ -208,7 +209,12 @@ def open_workspace(
                 rules=rules,
                 evidence=evidence,
                 target=target,
-                builder=CatalogBuilder(target=target, rules=rules, exclude_newer=exclude_newer),
+                builder=CatalogBuilder(
+                    target=target,
+                    rules=rules,
+                    exclude_newer=exclude_newer,
+                    hash_of=session.index.compute_sha256 if fetch_hashes else None,
+                ),
                 overrides=overrides or {},
             )
         finally:
@@ -232,6 +238,12 @@ def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[A
 
 def _cache_dir(configured: Path | None) -> Path:
     return configured or user_cache_path("abilock")
+
+
+def cache_directory(options: IndexOptions) -> Path | None:
+    """Where the cache lies by flags and settings; None where there is to be none."""
+    settings = load_user_settings(options)
+    return None if options.no_cache or settings.no_cache else _cache_dir(settings.cache_dir)
 
 
 def load_user_settings(options: IndexOptions) -> Settings:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from resolver.errors import DamagedData
 
 MIB = 1024 * 1024
+# A bound for files whose size nobody states; the largest wheels have 3 GB.
+LARGEST = 16 * 1024 * MIB
 
 _CHUNK = 64 * 1024
 

@@ -5,6 +5,9 @@ and the two are united. Any other project comes from the first index that has it
 named, the default one, pip's extra ones, then find-links. An index of the user's never supplies a
 project of a built-in channel, or it could replace ``torch`` by a package of the same name; only
 ``--index CHANNEL=URL`` moves a channel, to a mirror.
+
+Built-in channels hold a few projects each. Where only such channels are named, the default index
+still supplies what none of them may; to have both for their own projects, name ``default`` too.
 """
 
 from __future__ import annotations
@@ -78,7 +81,11 @@ class Planner:
         taken = builtin | {DEFAULT_CHANNEL, "wheelhouse"}
         places = [Place(channel=_label(source, taken), source=source) for source in users]
         _check_names(only, builtin, places)
-        self._users = tuple(place for place in places if only is None or place.channel in only)
+        self._builtin_only = bool(only) and only is not None and only <= builtin
+        if self._builtin_only:
+            self._users = tuple(place for place in places if place.channel == DEFAULT_CHANNEL)
+        else:
+            self._users = tuple(place for place in places if only is None or place.channel in only)
         self._wheelhouse: tuple[Place, ...] = ()
         if settings.wheelhouse is not None:
             source = IndexSource(
@@ -96,6 +103,8 @@ class Planner:
         if not owners:
             return Plan(united=self._wheelhouse, first=self._users, refused=())
         united = [place for name in owners for place in self._places.get(name, ())]
+        if self._builtin_only and any(name in self._places for name in owners):
+            return Plan(united=(*united, *self._wheelhouse), first=(), refused=())
         trusted = [place for place in self._users if _is_trusted(place.source)]
         refused = [place for place in self._users if not _is_trusted(place.source)]
         return Plan(

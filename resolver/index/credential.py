@@ -12,6 +12,8 @@ from pathlib import Path
 
 from resolver.errors import UsageError
 from resolver.index.address import host_of, origin_of
+from resolver.index.keyring import AskKeyring
+from resolver.index.pool import Once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +29,19 @@ class Credential:
 
 
 class Credentials:
-    """What the settings and ``.netrc`` give; the file is read when it is first needed."""
+    """What the settings and ``.netrc`` give; the file is read when it is first needed.
 
-    def __init__(self, known: Iterable[Credential], netrc_file: Path | None) -> None:
+    ``ask_keyring`` is asked, once each, for the passwords of users that are named without one.
+    """
+
+    def __init__(
+        self,
+        known: Iterable[Credential],
+        netrc_file: Path | None,
+        ask_keyring: AskKeyring | None = None,
+    ) -> None:
+        self._ask_keyring = ask_keyring
+        self._asked: Once[str | None] = Once()
         self._credentials = list(known)
         self._netrc_file = netrc_file
         self._netrc: netrc.netrc | None = None
@@ -51,9 +63,16 @@ class Credentials:
             default=None,
         )
         if best is not None:
-            return _basic(best.user, best.password)
+            return _basic(best.user, best.password or self._password_of(best))
         login = self._netrc_login(host_of(url))
         return _basic(*login) if login is not None else None
+
+    def _password_of(self, credential: Credential) -> str:
+        ask = self._ask_keyring
+        if ask is None or not credential.user:
+            return ""
+        key = f"{credential.user} {credential.prefix}"
+        return self._asked.get(key, lambda: ask(credential.prefix, credential.user)) or ""
 
     def _netrc_login(self, host: str) -> tuple[str, str] | None:
         if self._netrc_file is None:

@@ -24,14 +24,8 @@ from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
 from resolver.index.body import MIB, gunzip, size_words
 from resolver.index.credential import Credential, Credentials, load_certificates
-from resolver.index.failure import (
-    Bounds,
-    Failed,
-    explain_error,
-    explain_status,
-    next_hop,
-    wait_of,
-)
+from resolver.index.failure import Bounds, Failed, explain_error, explain_status, next_hop, wait_of
+from resolver.index.keyring import AskKeyring
 from resolver.index.pool import run_within
 
 if TYPE_CHECKING:
@@ -89,6 +83,7 @@ class HttpClient:
         version: str = "0",
         credentials: Iterable[Credential] = (),
         netrc_file: Path | None = None,
+        ask_keyring: AskKeyring | None = None,
         ca_file: Path | None = None,
         bounds: Bounds | None = None,
         offline: bool = False,
@@ -98,7 +93,7 @@ class HttpClient:
         self.bounds = bounds or Bounds()
         self.offline = offline
         self._version = version
-        self._credentials = Credentials(credentials, netrc_file)
+        self._credentials = Credentials(credentials, netrc_file, ask_keyring)
         self._ca_file = ca_file
         self._transport = transport
         self._clock = clock
@@ -148,7 +143,7 @@ class HttpClient:
         )
         return self._retried(task, self.bounds.total)
 
-    def download(self, url: str, sink: BinaryIO, *, limit: int) -> str:
+    def download(self, url: str, sink: BinaryIO | None, *, limit: int) -> str:
         """Write the file at ``url`` to ``sink``, at most ``limit`` bytes; gives its sha256.
 
         Raises as ``get`` does. A broken transfer begins anew: ``sink`` is truncated.
@@ -158,14 +153,16 @@ class HttpClient:
         def restart() -> Mapping[str, str]:
             nonlocal digest
             digest = hashlib.sha256()
-            sink.seek(0)
-            sink.truncate()
+            if sink is not None:
+                sink.seek(0)
+                sink.truncate()
             return {"Accept-Encoding": "identity"}
 
         def read(response: httpx.Response, deadline: float) -> bytes:
             for chunk in self._decoded(response, limit, deadline):
                 digest.update(chunk)
-                sink.write(chunk)
+                if sink is not None:
+                    sink.write(chunk)
             return b""
 
         task = _Task(
@@ -201,12 +198,9 @@ class HttpClient:
 
         def headers() -> Mapping[str, str]:
             have = sink.seek(0, io.SEEK_END)
-            sent = {"Accept-Encoding": "identity"}
-            if have:
-                sent["Range"] = f"bytes={have}-"
-                if etag is not None:
-                    sent["If-Range"] = etag
-            return sent
+            ranged = {"Range": f"bytes={have}-"} if have else {}
+            conditional = {"If-Range": etag} if have and etag is not None else {}
+            return {"Accept-Encoding": "identity", **ranged, **conditional}
 
         def read(response: httpx.Response, deadline: float) -> bytes:
             nonlocal etag, joined

@@ -45,6 +45,7 @@ class Layer:
     credentials: list[Credential] = field(default_factory=list)
     ca_file: Path | None = None
     offline: bool | None = None
+    keyring: str | None = None
     notices: list[str] = field(default_factory=list)
 
     @property

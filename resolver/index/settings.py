@@ -39,6 +39,7 @@ class Settings:
 
     ``default`` is None where the user wants no index at all (pip's ``no-index``). ``named`` come
     before it, ``extra`` after it, then ``find_links``; ``wheelhouse`` adds to every project.
+    ``keyring`` is true where the program of that name may be asked for passwords.
     """
 
     default: IndexSource | None = PUBLIC_INDEX
@@ -49,6 +50,7 @@ class Settings:
     credentials: tuple[Credential, ...] = field(default=(), repr=False)
     netrc_file: Path | None = None
     ca_file: Path | None = None
+    keyring: bool = False
     offline: bool = False
     cache_dir: Path | None = None
     no_cache: bool = False
@@ -108,6 +110,7 @@ def load_settings(host: Host, flags: Flags | None = None) -> Settings:
         ),
         netrc_file=Path(netrc_file) if netrc_file else host.home / ".netrc",
         ca_file=ca_file,
+        keyring=_wants_keyring(layers),
         offline=flags.offline or _first_set(layers),
         cache_dir=flags.cache_dir or (host.cwd / cache_dir if cache_dir else None),
         no_cache=flags.no_cache
@@ -129,9 +132,11 @@ def _load_own_layer(host: Host, flags: Flags) -> Layer:
     places += [
         (item, "ABILOCK_FIND_LINKS", cwd) for item in environ.get("ABILOCK_FIND_LINKS", "").split()
     ]
+    layer.keyring = environ.get("ABILOCK_KEYRING_PROVIDER") or None
     if (text := environ.get("ABILOCK_OFFLINE")) is not None:
         layer.offline = parse_flag(text, origin="ABILOCK_OFFLINE")
     table, origin, base = _project_table(cwd)
+    layer.keyring = layer.keyring or read_table(table, "keyring-provider", str, origin=origin)
     if url := read_table(table, "default-index", str, origin=origin):
         _add_own(layer, f"default={url}", f"{origin} default-index", base, host)
     for entry in read_table(table, "index", list, origin=origin) or []:
@@ -191,6 +196,18 @@ def _project_table(cwd: Path) -> tuple[Mapping[str, Any], str, Path]:
 
 def _first_set(layers: list[Layer]) -> bool:
     return next((layer.offline for layer in layers if layer.offline is not None), False)
+
+
+def _wants_keyring(layers: list[Layer]) -> bool:
+    """The strongest setting; pip's ways to reach a keyring are one here. Raises UsageError."""
+    chosen = next((layer.keyring for layer in layers if layer.keyring is not None), "disabled")
+    if chosen not in ("disabled", "auto", "import", "subprocess"):
+        raise UsageError(
+            f"keyring-provider: {chosen!r} is none",
+            hint="it is one of disabled, subprocess, import, auto",
+        )
+    # pip's "auto" asks a keyring only where it would ask a person else: here nobody is asked.
+    return chosen in ("import", "subprocess")
 
 
 def _distinct(sources: list[IndexSource]) -> list[IndexSource]:

@@ -43,6 +43,8 @@ def load_pip_layer(host: Host) -> Layer:
         layer.no_index = parse_flag(value.text, origin=value.origin)
     if (value := values.get("cert")) is not None and value.text:
         layer.ca_file = Path(value.text)
+    if (value := values.get("keyring-provider")) is not None:
+        layer.keyring = value.text
     for value, text in _items(values, "constraint"):
         layer.notices.append(f"pip's constraint {text} ({value.origin}) is not applied")
     return layer

@@ -1,7 +1,8 @@
 """uv's index settings: its variables, ``uv.toml`` and ``[tool.uv]``.
 
 Order as in uv's documentation ("Configuration files", "Package indexes"): variables, the project's
-file, the user's, the system's; lists of all are joined. Indexes marked ``explicit`` serve only the
+file, the user's, the system's; lists of all are joined. What the table ``pip`` of a file sets wins
+over the file's own: locks are installed by ``uv pip``. Indexes marked ``explicit`` serve only the
 packages that uv's ``sources`` pin to them, and are not used.
 """
 
@@ -23,6 +24,8 @@ from resolver.index.layer import (
     split_named,
 )
 from resolver.index.source import Role
+
+_PIP_KEYS = ("index-url", "extra-index-url", "no-index", "find-links", "keyring-provider")
 
 
 def load_uv_layer(host: Host) -> Layer:
@@ -61,10 +64,13 @@ class _Reader:
             self._add(item, None, "find-links", "UV_FIND_LINKS", cwd)
         if (text := environ.get("UV_NO_INDEX")) is not None:
             self.layer.no_index = parse_flag(text, origin="UV_NO_INDEX")
+        self.layer.keyring = environ.get("UV_KEYRING_PROVIDER") or None
         if (text := environ.get("UV_OFFLINE")) is not None:
             self.layer.offline = parse_flag(text, origin="UV_OFFLINE")
 
     def read_table(self, table: Mapping[str, Any], origin: str, base: Path) -> None:
+        pip = read_table(table, "pip", dict, origin=origin) or {}
+        table = {**table, **{key: pip[key] for key in _PIP_KEYS if key in pip}}
         for entry in read_table(table, "index", list, origin=origin) or []:
             self._read_entry(entry if isinstance(entry, dict) else {}, origin, base)
         if url := read_table(table, "index-url", str, origin=origin):
@@ -75,6 +81,8 @@ class _Reader:
             self._add(item, None, "find-links", f"{origin} find-links", base)
         if read_table(table, "no-index", bool, origin=origin):
             self.layer.no_index = True
+        if self.layer.keyring is None:
+            self.layer.keyring = read_table(table, "keyring-provider", str, origin=origin)
         if self.layer.offline is None:
             self.layer.offline = read_table(table, "offline", bool, origin=origin)
 

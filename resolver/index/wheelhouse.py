@@ -21,13 +21,11 @@ from typing import BinaryIO, Literal
 
 from resolver.errors import AbilockError, DamagedData, DiskFailure, NotFound, Unreachable
 from resolver.index.address import redact
-from resolver.index.body import size_words
+from resolver.index.body import LARGEST, size_words
 from resolver.index.http import HttpClient
 from resolver.index.local import hash_file, hash_open
 from resolver.index.pool import Workers
 
-# A bound for files whose size nobody states; the largest wheels have 3 GB.
-LARGEST = 16 * 1024**3
 # The slowest line that is worth waiting for, in bytes a second, beside HttpClient's own bound.
 SLOWEST = 50_000
 _ROUNDS = 20

@@ -7,7 +7,7 @@ metadata or bytes decide is the provider's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -96,11 +96,16 @@ class Catalog:
 
 @dataclass(slots=True)
 class CatalogBuilder:
-    """Decides about files for one target. ``exclude_newer`` is an aware datetime."""
+    """Decides about files for one target. ``exclude_newer`` is an aware datetime.
+
+    ``hash_of`` computes the sha256 of a file that its channel gives none for; without it such a
+    file is rejected.
+    """
 
     target: Target
     rules: Rules
     exclude_newer: datetime | None = None
+    hash_of: Callable[[Artifact], str] | None = None
     _requires_python: dict[str, bool] = field(default_factory=dict)
 
     def build(self, project: NormalizedName, listings: Sequence[Listing]) -> Catalog:
@@ -198,22 +203,22 @@ class CatalogBuilder:
                 remedy="name the release or the page that has the right one with --index, or "
                 "download it into a directory and give it with --wheelhouse",
             )
-        if artifact.sha256 is None:
+        if artifact.sha256 is None and self.hash_of is None:
             return Reason(
                 code=Code.HASH_MISSING,
                 subject=subject,
                 needs="a sha256 to lock the file by",
                 found=f"{artifact.filename} without a hash",
                 evidence=f"files listed by channel {artifact.channel}",
-                remedy="download the file into a directory and give it with --wheelhouse",
+                remedy="let abilock download it and compute the hash: --fetch-hashes",
             )
         return None
 
     @staticmethod
     def _is_too_new(artifact: Artifact, limit: datetime) -> bool:
-        """An undated file of the default index or the user's counts as too new, as in uv.
+        """An undated file of the default index counts as too new, as in uv.
 
-        Pages of the built-in channels carry no dates: their files are kept.
+        Pages of other indexes carry no dates as a rule: their files are kept.
         """
         if artifact.upload_time is None:
             return artifact.channel == DEFAULT_CHANNEL and artifact.origin == "index"

@@ -411,3 +411,46 @@ def test_wrong_setting_is_named(
     assert str(caught.value)[: len(expected)] == expected
     if not expected.endswith(" "):
         assert str(caught.value) == expected
+
+
+# Keyrings, and uv's table for pip.
+
+
+def test_uv_pip_table_wins_over_the_table_it_lies_in(machine: Machine) -> None:
+    machine.write(
+        machine.cwd / "uv.toml",
+        'index-url = "https://weak/s"\nextra-index-url = ["https://e/s"]\nfind-links = ["w"]\n'
+        '[pip]\nindex-url = "https://strong/s"\nextra-index-url = []\n',
+    )
+    settings = machine.load()
+    assert settings.default is not None
+    assert settings.default.url == "https://strong/s"
+    assert settings.named == ()
+    assert len(settings.find_links) == 1
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({}, False),
+        ({"ABILOCK_KEYRING_PROVIDER": "subprocess"}, True),
+        ({"ABILOCK_KEYRING_PROVIDER": "disabled", "UV_KEYRING_PROVIDER": "subprocess"}, False),
+        ({"UV_KEYRING_PROVIDER": "subprocess", "PIP_KEYRING_PROVIDER": "disabled"}, True),
+        ({"PIP_KEYRING_PROVIDER": "import"}, True),
+        ({"PIP_KEYRING_PROVIDER": "auto"}, False),
+    ],
+)
+def test_keyring_provider(machine: Machine, environ: dict[str, str], wanted: bool) -> None:
+    assert machine.load(**environ).keyring is wanted
+
+
+def test_keyring_provider_of_files(machine: Machine) -> None:
+    machine.write(machine.cwd / "uv.toml", '[pip]\nkeyring-provider = "subprocess"\n')
+    assert machine.load().keyring
+    machine.write(machine.cwd / "pyproject.toml", '[tool.abilock]\nkeyring-provider = "disabled"\n')
+    assert not machine.load().keyring
+
+
+def test_keyring_provider_that_is_none(machine: Machine) -> None:
+    with pytest.raises(UsageError, match="keyring-provider: 'gnome' is none"):
+        machine.load(ABILOCK_KEYRING_PROVIDER="gnome")

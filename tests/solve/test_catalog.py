@@ -111,7 +111,7 @@ REJECTED = [
             "a sha256 to lock the file by",
             "a-1.0-py3-none-any.whl without a hash",
             "files listed by channel default",
-            "download the file into a directory and give it with --wheelhouse",
+            "let abilock download it and compute the hash: --fetch-hashes",
         ),
         id="hash-missing",
     ),
