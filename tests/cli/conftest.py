@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import subprocess
@@ -10,10 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from resolver.cli.app import main
+from tests.support.lockcheck import check_text
 from tests.support.server import Server, serve
 from tests.support.wheels import BuiltWheel
 
@@ -90,9 +93,36 @@ def run(
         except SystemExit as stop:
             code = int(stop.code or 0)
         captured = capsys.readouterr()
+        if code == 0 and arguments[0] == "resolve" and "--help" not in arguments:
+            check_solution(arguments, captured.out)
         return Result(code, captured.out, captured.err)
 
     return call
+
+
+def check_solution(arguments: tuple[str, ...], out: str) -> None:
+    """Every lock that is made here holds, by a checker that shares no code with the solver."""
+    given: dict[str, list[str]] = {"-o": [], "--output": [], "--override": []}
+    for name, value in itertools.pairwise(arguments):
+        if name in given:
+            given[name].append(value)
+    overrides = [
+        line.partition("#")[0].strip()
+        for file in given["--override"]
+        for line in Path(file).read_text(encoding="utf-8").splitlines()
+    ]
+    (output,) = [*given["-o"], *given["--output"]] or ["pylock.toml"]
+    text = out if output == "-" else Path(output).read_text(encoding="utf-8")
+    directory = Path() if output == "-" else Path(output).parent
+    stated = filter(None, overrides)
+    assert check_text(text, directory, overrides=stated, fetch=peek) == []
+
+
+def peek(url: str) -> bytes | None:
+    """What a server of this process has at an address; None for the rest of the world."""
+    parts = urlsplit(url)
+    running = Server.running.get(f"{parts.scheme}://{parts.netloc}")
+    return None if running is None else running.peek(unquote(parts.path))
 
 
 @pytest.fixture

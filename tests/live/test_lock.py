@@ -14,8 +14,8 @@ from packaging.pylock import Package, PackageWheel
 
 from resolver.export.pylock import load_lock
 from resolver.index.source import library_endpoint
-from tests.live.checker import check_lock
 from tests.live.conftest import Command
+from tests.support.lockcheck import check_lock
 
 pytestmark = pytest.mark.live
 

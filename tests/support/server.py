@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.support.wheels import BuiltWheel
 
@@ -58,8 +58,10 @@ Route = Reply | Callable[[Request], Reply] | list[Reply]
 class Server:
     """Routes by path, without its query.
 
-    A list of replies is used up one by one; its last one stays.
+    A list of replies is used up one by one; its last one stays. ``running`` are all open ones.
     """
+
+    running: ClassVar[dict[str, Server]] = {}
 
     def __init__(self) -> None:
         self.routes: dict[str, Route] = {}
@@ -87,6 +89,7 @@ class Server:
         self._http.block_on_close = False
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
+        Server.running[self.url] = self
 
     @property
     def url(self) -> str:
@@ -108,7 +111,17 @@ class Server:
             return Reply(status=404, body=b"no such page")
         return route if isinstance(route, Reply) else route(request)
 
+    def peek(self, path: str) -> bytes | None:
+        """The body at ``path`` as a test sees it: no request is counted."""
+        route = self.routes.get(path)
+        if isinstance(route, list):
+            route = route[-1]
+        if route is not None and not isinstance(route, Reply):
+            route = route(Request(path, {}))
+        return route.body if route is not None and route.status == 200 else None
+
     def close(self) -> None:
+        del Server.running[self.url]
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
