@@ -8,6 +8,7 @@ import typer
 
 from resolver import __version__
 from resolver.cli import console
+from resolver.cli.check import check
 from resolver.cli.diff import diff
 from resolver.cli.download import download
 from resolver.cli.export import export
@@ -32,6 +33,7 @@ app.command()(download)
 app.command()(why)
 app.command()(inspect)
 app.command()(diff)
+app.command()(check)
 app.add_typer(knowledge_app)
 
 

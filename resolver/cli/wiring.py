@@ -240,12 +240,6 @@ def _cache_dir(configured: Path | None) -> Path:
     return configured or user_cache_path("abilock")
 
 
-def cache_directory(options: IndexOptions) -> Path | None:
-    """Where the cache lies by flags and settings; None where there is to be none."""
-    settings = load_user_settings(options)
-    return None if options.no_cache or settings.no_cache else _cache_dir(settings.cache_dir)
-
-
 def load_user_settings(options: IndexOptions) -> Settings:
     """The user's index settings: flags, ABILOCK_*, pyproject.toml, uv's, pip's."""
     from resolver.index.layer import Host

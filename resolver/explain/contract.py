@@ -342,6 +342,20 @@ class DiffModel(_Model):
     used_by: UsedByModel | None
 
 
+class CheckModel(_Model):
+    """``abilock check --format json``; ``target`` is null where nothing says which CUDA counts."""
+
+    version: Literal[1] = 1
+    prefix: str
+    kind: Literal["environment", "lock"]
+    target: TargetModel | None
+    verdict: Literal["ok", "degraded", "broken"]
+    findings: list[ReasonModel]
+    packages: int
+    members_checked: int
+    notes: list[str]
+
+
 MODELS: dict[str, type[BaseModel]] = {
     "resolve": ResolveModel,
     "why": WhyModel,
@@ -351,4 +365,5 @@ MODELS: dict[str, type[BaseModel]] = {
     "inspect": InspectModel,
     "inspect-set": InspectSetModel,
     "diff": DiffModel,
+    "check": CheckModel,
 }

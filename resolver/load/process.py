@@ -119,17 +119,26 @@ class Process:
     """A process after it has loaded what it has loaded so far.
 
     ``virtual`` are libraries taken as there and complete: the driver's on another machine.
+    ``given`` matches symbols taken as defined by the program.
     """
 
-    def __init__(self, files: Files, host: LoaderHost, *, virtual: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        files: Files,
+        host: LoaderHost,
+        *,
+        virtual: Iterable[str] = (),
+        given: re.Pattern[str] | None = None,
+    ) -> None:
         self._files = files
         self._host = host
         self._virtual = frozenset(virtual)
+        self._given = given
         self._state = _State()
 
     def copy(self) -> Process:
         """The same process, to go on from twice."""
-        other = Process(self._files, self._host, virtual=self._virtual)
+        other = Process(self._files, self._host, virtual=self._virtual, given=self._given)
         other._state = self._state.copy()
         return other
 
@@ -163,7 +172,7 @@ class Process:
             faults += _check_versions(mapped, state)
         lookup = list(dict.fromkeys([*state.scope, *scope]))
         for mapped in opening.fresh:
-            faults += _bind(mapped, lookup, self._virtual)
+            faults += self._bind(mapped, lookup)
         if not faults:
             if make_global:
                 state.scope = lookup
@@ -171,6 +180,17 @@ class Process:
                 state.program = root
             self._state = state
         return Loaded(path=path, root=root, scope=tuple(scope), faults=tuple(faults))
+
+    def _bind(self, mapped: Mapped, lookup: list[Mapped]) -> list[Fault]:
+        left = _unbound(mapped, lookup)
+        if left and not self._virtual.isdisjoint(n for each in lookup for n in each.object.needed):
+            left = {name: version for name, version in left.items() if not _DRIVER.match(name)}
+        if self._given is not None:
+            left = {n: version for n, version in left.items() if not self._given.fullmatch(n)}
+        return [
+            MissingSymbol(name=name, version=version, needed_by=mapped.path)
+            for name, version in sorted(left.items())
+        ]
 
 
 @dataclass(slots=True)
@@ -284,7 +304,8 @@ def _check_versions(mapped: Mapped, state: _State) -> list[Fault]:
     return faults
 
 
-def _bind(mapped: Mapped, lookup: list[Mapped], virtual: frozenset[str]) -> list[Fault]:
+def _unbound(mapped: Mapped, lookup: list[Mapped]) -> dict[str, str]:
+    """The strong references that nothing in scope defines, with their versions."""
     left = dict(mapped.object.undefined)
     for provider in lookup:
         theirs = provider.object
@@ -295,10 +316,5 @@ def _bind(mapped: Mapped, lookup: list[Mapped], virtual: frozenset[str]) -> list
                 if theirs.defines(name, left[name]):
                     del left[name]
         if not left:
-            return []
-    if not virtual.isdisjoint(name for each in lookup for name in each.object.needed):
-        left = {name: version for name, version in left.items() if not _DRIVER.match(name)}
-    return [
-        MissingSymbol(name=name, version=version, needed_by=mapped.path)
-        for name, version in sorted(left.items())
-    ]
+            break
+    return left

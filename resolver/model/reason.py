@@ -39,6 +39,7 @@ class Code(StrEnum):
     NOT_FOUND = "not-found"
     PRE_RELEASE = "pre-release"
     UPLOADED_LATER = "uploaded-later"
+    BROKEN_INSTALL = "broken-install"
 
 
 class Severity(StrEnum):

@@ -1,0 +1,223 @@
+"""``abilock check ENV``: the parts of the check meet here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+from packaging.version import InvalidVersion, Version
+
+from resolver.abi.rules import LoadRule, choice_for_gpu, choice_for_torch, find_load, load_rules
+from resolver.abi.shared_object import read_shared_object
+from resolver.cli.host import DEFAULT_GLIBC, Host
+from resolver.cli.installed_symbols import InstalledSymbols
+from resolver.cli.loader_host import probe_loader
+from resolver.compat.load import knowledge_path
+from resolver.load.distribution import Distribution
+from resolver.load.environment import Environment
+from resolver.load.examine import Examination, MemberRole, examine
+from resolver.load.finding import Surroundings, check_loads
+from resolver.load.object_store import DiskFiles, ObjectStore
+from resolver.load.preload import find_rule, load_preloads
+from resolver.load.process_finding import check_process
+from resolver.load.records import check_records, check_toolkit
+from resolver.load.system_library import load_system_libraries
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.knowledge import Knowledge
+from resolver.model.reason import Reason, Severity
+from resolver.model.report import Report
+from resolver.model.target import Target
+
+_CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
+_RANK = {Severity.FATAL: 0, Severity.DEGRADED: 1, Severity.WARNING: 2}
+
+
+def check_environment(
+    known: Knowledge,
+    environment: Environment,
+    host: Host,
+    *,
+    cuda: CudaVersion | None,
+    archs: tuple[Arch, ...],
+    driver: Version | None,
+    toolkit: CudaVersion | None,
+    gpu: str | None,
+    cache: Path | None,
+    on_package: Callable[[Distribution], None] = lambda _: None,
+    notes: tuple[str, ...] = (),
+) -> Report:
+    """Load an environment in simulation, and say everything that is wrong with it."""
+    directory = knowledge_path()
+    torch = environment.find("torch")
+    torch_version = None if torch is None else _version(torch.version)
+    built_for = None if torch is None else _torch_cuda(torch)
+    rules = load_rules(directory / "abi")
+    target = _target(environment, host, cuda or built_for, archs, driver, toolkit, gpu)
+    major = built_for.major if built_for else None
+    with closing(ObjectStore(cache)) as store:
+        files = DiskFiles(read_shared_object, store, host.machine)
+        symbols = InstalledSymbols(directory / "abi", files, rules, host.machine)
+        around = Surroundings.of(
+            environment,
+            libraries=known.libraries,
+            system=load_system_libraries(directory),
+            symbols=symbols,
+            cuda_major=major,
+        )
+        examination = examine(
+            environment,
+            files,
+            probe_loader(),
+            roles=_roles(rules, archs, torch_version),
+            preload=None
+            if torch_version is None
+            else find_rule(load_preloads(directory), torch_version),
+            cuda_major=major,
+            on_package=on_package,
+        )
+        symbols.torch = examination.torch_process
+        findings: list[Reason] = [
+            *check_loads(examination, around),
+            *check_process(examination, around),
+            *check_records(
+                environment,
+                around,
+                skews=known.skews,
+                tuples=known.tuples,
+                marker=_marker(environment, host),
+            ),
+            *check_toolkit(environment, around, lambda: find_nvcc(environment)),
+        ]
+    return Report(
+        prefix=environment.prefix,
+        kind="environment",
+        target=target,
+        findings=_ordered(findings),
+        members_checked=len(examination.attempts)
+        + (len(examination.torch.loads) if examination.torch else 0),
+        packages=len(environment.distributions),
+        notes=(*notes, *environment.notes, *_notes(examination, target, cuda, built_for)),
+    )
+
+
+def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
+    """The gravest first, else in the order they were found; each once."""
+    unique = list(dict.fromkeys(findings))
+    return tuple(sorted(unique, key=lambda reason: _RANK[reason.severity]))
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _torch_cuda(torch: Distribution) -> CudaVersion | None:
+    """The CUDA release that torch was built for, by ``torch/version.py``."""
+    try:
+        text = Path(torch.site, "torch", "version.py").read_text("utf-8", "replace")
+    except OSError:
+        text = ""
+    match = _CUDA.search(text)
+    try:
+        if match:
+            return CudaVersion.parse(match[1])
+    except ValueError:
+        pass
+    version = _version(torch.version)
+    return None if version is None else CudaVersion.from_local(version.local)
+
+
+def _target(
+    environment: Environment,
+    host: Host,
+    cuda: CudaVersion | None,
+    archs: tuple[Arch, ...],
+    driver: Version | None,
+    toolkit: CudaVersion | None,
+    gpu: str | None,
+) -> Target | None:
+    if cuda is None:
+        return None
+    python = environment.version
+    return Target(
+        cuda=cuda,
+        archs=archs,
+        python=Version(f"{python[0]}.{python[1]}.0") if python else Version(host.python),
+        machine=host.machine,
+        glibc=host.glibc or DEFAULT_GLIBC,
+        driver=driver,
+        toolkit=toolkit,
+        gpu=gpu,
+    )
+
+
+def _marker(environment: Environment, host: Host) -> dict[str, str]:
+    """The marker environment that ``Requires-Dist`` is read with."""
+    target = _target(environment, host, CudaVersion(13, 0), (), None, None, None)
+    return dict(target.environment) if target is not None else {}
+
+
+def _notes(
+    examination: Examination,
+    target: Target | None,
+    cuda: CudaVersion | None,
+    built_for: CudaVersion | None,
+) -> list[str]:
+    notes = []
+    if examination.no_driver:
+        notes.append(
+            "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
+        )
+    if cuda is None and built_for is not None:
+        notes.append(f"CUDA {built_for} is the one that the installed torch was built for")
+    if target is not None and not target.archs:
+        notes.append("no GPU is known: add --arch to have device code judged")
+    return notes
+
+
+def _roles(
+    rules: Sequence[LoadRule], archs: tuple[Arch, ...], torch: Version | None
+) -> Callable[[Distribution, str], MemberRole | Literal["skipped"] | None]:
+    """The curated load rules, decided for these GPUs and this torch."""
+
+    def role(distribution: Distribution, member: str) -> MemberRole | Literal["skipped"] | None:
+        name = distribution.name.replace("-", "_")
+        version = _version(distribution.version)
+        load = find_load(rules, f"{name}-{version}-py3-none-any.whl", member)
+        rule = load.rule
+        if rule is None:
+            return None
+        kind: Literal["required", "optional", "one-of"] = "required"
+        if load.optional:
+            kind = "optional"
+        elif rule.load == "one-of":
+            kind = "one-of"
+        if rule.by == "gpu":
+            choices = {choice_for_gpu(rule, arch) for arch in archs} or {rule.otherwise}
+            if load.choice not in choices:
+                return "skipped"
+        elif rule.by == "torch" and (torch is None or load.choice != choice_for_torch(torch)):
+            return "skipped"
+        return MemberRole(kind=kind, group=rule.group, choice=load.choice, curated=True)
+
+    return role
+
+
+def find_nvcc(environment: Environment) -> str | None:
+    """The CUDA compiler that packages here would find."""
+    places = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    candidates = [Path(place, "bin", "nvcc") for place in places if place]
+    candidates += [Path("/usr/local/cuda/bin/nvcc"), Path(environment.prefix, "bin", "nvcc")]
+    for site in environment.path:
+        candidates += sorted(Path(site, "nvidia").glob("*/bin/nvcc"))
+    for candidate in candidates:
+        if candidate.is_file():
+            return str(candidate)
+    return shutil.which("nvcc")

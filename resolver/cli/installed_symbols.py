@@ -1,0 +1,87 @@
+"""What is known of the symbols that an installed package misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
+from resolver.abi.elf import ElfFacts
+from resolver.abi.history import History
+from resolver.abi.history_file import load_history
+from resolver.abi.link import link_wheel
+from resolver.abi.rules import LoadRule
+from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.verdict import torch_range
+from resolver.abi.wheel import Member, WheelFacts
+from resolver.load.examine import Attempt
+from resolver.load.object_store import DiskFiles
+from resolver.load.process import Process
+
+_MAX_OVERLOADS = 3
+
+
+class InstalledSymbols:
+    """The Symbols of ``resolver.load.finding``: the installed torch, then the symbol history."""
+
+    def __init__(
+        self, directory: Path, files: DiskFiles, rules: Iterable[LoadRule], machine: str
+    ) -> None:
+        self._directory = directory
+        self._files = files
+        self._rules = tuple(rules)
+        self._machine = machine
+        self._history: History | None = None
+        self.torch: Process | None = None
+
+    def describe(self, symbol: str) -> str:
+        """See Symbols."""
+        return demangle(symbol)
+
+    def is_torch(self, symbol: str) -> bool:
+        """See Symbols."""
+        return is_torch_symbol(symbol)
+
+    def instead(self, symbol: str) -> str:
+        """See Symbols."""
+        prefix = name_prefix(symbol)
+        if prefix is None or self.torch is None:
+            return ""
+        wanted = demangle(symbol)
+        name = qualified_name(wanted)
+        others = {
+            demangle(other)
+            for mapped in self.torch.mapped
+            for other in mapped.object.plain
+            if other.startswith(prefix)
+        }
+        same = sorted(
+            (other for other in others if qualified_name(other) == name),
+            key=lambda other: (-likeness(wanted, other), other),
+        )
+        return " | ".join(same[:_MAX_OVERLOADS])
+
+    def works_with(self, attempt: Attempt) -> str | None:
+        """See Symbols."""
+        facts = self._files.read(attempt.path)
+        if facts is None:
+            return None
+        if self._history is None:
+            self._history = load_history(self._directory)
+        member = Member(
+            path=attempt.member,
+            crc32=0,
+            size=0,
+            facts=ElfFacts(machine=facts.machine, undefined=frozenset(facts.undefined)),
+        )
+        name = attempt.distribution.name.replace("-", "_")
+        wheel = WheelFacts(
+            filename=f"{name}-{attempt.distribution.version}-py3-none-any.whl",
+            sha256=None,
+            size=0,
+            bytes_read=0,
+            depth="symbols",
+            members=(member,),
+        )
+        link = link_wheel(wheel, self._history, (), machine=self._machine)
+        return torch_range(link, link.every_mask)

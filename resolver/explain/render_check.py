@@ -1,0 +1,50 @@
+"""The answer of ``abilock check``, as text and as a document."""
+
+from __future__ import annotations
+
+from resolver.explain import contract
+from resolver.explain.render_json import reason_model, target_model
+from resolver.explain.render_text import reason_text, target_text
+from resolver.model.reason import Severity
+from resolver.model.report import Report
+
+_HEADS = (
+    (Severity.FATAL, "Broken"),
+    (Severity.DEGRADED, "Degraded"),
+    (Severity.WARNING, "Warnings"),
+)
+
+
+def check_text(report: Report) -> str:
+    """The verdict, then the findings, the gravest first."""
+    what = "shared objects" if report.kind == "environment" else "wheels"
+    counted = f"{report.packages} packages, {report.members_checked} {what} checked"
+    head = {
+        "ok": f"Ok: {report.prefix} loads",
+        "degraded": f"Degraded: {report.prefix} loads, and parts of it do not",
+        "broken": f"Broken: {report.prefix} does not load as a whole",
+    }[report.verdict]
+    blocks = [f"{head}; {counted}"]
+    if report.target is not None:
+        blocks[0] += f"\n  for {target_text(report.target)}"
+    for severity, title in _HEADS:
+        found = [reason for reason in report.findings if reason.severity is severity]
+        if found:
+            blocks.append("\n\n".join([f"{title}:", *map(reason_text, found)]))
+    if report.notes:
+        blocks.append("\n".join(["Notes:", *(f"  {note}" for note in report.notes)]))
+    return "\n\n".join(blocks)
+
+
+def check_model(report: Report) -> contract.CheckModel:
+    """The document of ``check``."""
+    return contract.CheckModel(
+        prefix=report.prefix,
+        kind=report.kind,
+        target=None if report.target is None else target_model(report.target),
+        verdict=report.verdict,
+        findings=[reason_model(reason) for reason in report.findings],
+        packages=report.packages,
+        members_checked=report.members_checked,
+        notes=list(report.notes),
+    )

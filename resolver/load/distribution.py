@@ -1,0 +1,177 @@
+"""One installed distribution, by its ``.dist-info``: nothing is imported.
+
+Sources: the PyPA specification "Recording installed projects" (METADATA, RECORD, direct_url.json).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+_NATIVE = re.compile(r"\.so(?:\.\d+)*$")
+_MAX_METADATA = 4 << 20
+_MAX_RECORD = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A file that a distribution recorded: its path below ``site``, hash and size in bytes.
+
+    ``digest`` is as RECORD has it, ``sha256=...`` in base64; None where it has none.
+    """
+
+    path: str
+    digest: str | None
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """What is known of one installed distribution without importing it.
+
+    ``site`` is the directory it lies in, ``info`` its ``.dist-info`` there. ``editable`` is the
+    directory of the project it was installed from in editable mode. ``tag`` is the wheel tag it was
+    installed from. ``problems`` say what of its records is missing or cannot be read.
+    """
+
+    name: NormalizedName
+    version: str
+    site: str
+    info: str
+    requires: tuple[Requirement, ...] = ()
+    files: tuple[Installed, ...] = ()
+    url: str | None = None
+    url_digest: str | None = None
+    editable: str | None = None
+    tag: str | None = None
+    problems: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def native(self) -> tuple[str, ...]:
+        """Its shared objects, as paths below ``site``."""
+        return tuple(file.path for file in self.files if _NATIVE.search(file.path))
+
+
+def load_distribution(info: Path) -> Distribution:
+    """Read one ``.dist-info`` directory. Never raises: what cannot be read is a problem of it."""
+    problems: list[str] = []
+    stem, _, version = info.name.removesuffix(".dist-info").partition("-")
+    fields = _metadata(info / "METADATA", problems)
+    name = next(iter(fields.get("name", ())), stem)
+    requires: list[Requirement] = []
+    for line in fields.get("requires-dist", ()):
+        try:
+            requires.append(Requirement(line))
+        except InvalidRequirement:
+            problems.append(f"Requires-Dist: {line!r} is not a requirement")
+    site = str(info.parent)
+    files = tuple(_record(info / "RECORD", problems))
+    url, digest, editable = _origin(info / "direct_url.json", problems)
+    return Distribution(
+        name=canonicalize_name(name),
+        version=next(iter(fields.get("version", ())), version),
+        site=site,
+        info=info.name,
+        requires=tuple(requires),
+        files=files,
+        url=url,
+        url_digest=digest,
+        editable=editable,
+        tag=_tag(info / "WHEEL"),
+        problems=tuple(problems),
+    )
+
+
+def _read(path: Path, limit: int) -> str:
+    with path.open("rb") as file:
+        return file.read(limit).decode("utf-8", "replace")
+
+
+def _metadata(path: Path, problems: list[str]) -> dict[str, list[str]]:
+    """The headers of METADATA, names in lower case."""
+    fields: dict[str, list[str]] = {}
+    try:
+        text = _read(path, _MAX_METADATA)
+    except OSError as error:
+        problems.append(f"METADATA cannot be read: {error.strerror}")
+        return fields
+    key = ""
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        if line[0] in " \t" and key:
+            fields[key][-1] += " " + line.strip()
+            continue
+        key, colon, value = line.partition(":")
+        key = key.strip().lower()
+        if not colon:
+            key = ""
+            continue
+        fields.setdefault(key, []).append(value.strip())
+    if "version" not in fields or "name" not in fields:
+        problems.append("METADATA has no name or no version")
+    return fields
+
+
+def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
+    try:
+        text = _read(path, _MAX_RECORD)
+    except FileNotFoundError:
+        problems.append("RECORD is missing: nobody knows which files are its own")
+        return
+    except OSError as error:
+        problems.append(f"RECORD cannot be read: {error.strerror}")
+        return
+    try:
+        for row in csv.reader(text.splitlines()):
+            if not row or row[0].endswith((".pyc", "/RECORD")):
+                continue
+            size = row[2] if len(row) > 2 else ""
+            yield Installed(
+                path=posixpath.normpath(row[0]),
+                digest=row[1] or None if len(row) > 1 else None,
+                size=int(size) if size.isdigit() else None,
+            )
+    except csv.Error as error:
+        problems.append(f"RECORD is damaged: {error}")
+
+
+def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, str | None]:
+    """Address, hash and editable directory of ``direct_url.json``."""
+    try:
+        document = json.loads(_read(path, 1 << 20))
+    except FileNotFoundError:
+        return None, None, None
+    except (OSError, ValueError) as error:
+        problems.append(f"direct_url.json cannot be read: {error}")
+        return None, None, None
+    if not isinstance(document, dict) or not isinstance(url := document.get("url"), str):
+        problems.append("direct_url.json names no address")
+        return None, None, None
+    directory = document.get("dir_info")
+    if isinstance(directory, dict) and directory.get("editable") is True:
+        return url, None, url.removeprefix("file://")
+    archive = document.get("archive_info")
+    hashes = archive.get("hashes") if isinstance(archive, dict) else None
+    digest = hashes.get("sha256") if isinstance(hashes, dict) else None
+    return url, digest if isinstance(digest, str) else None, None
+
+
+def _tag(path: Path) -> str | None:
+    try:
+        lines = _read(path, 1 << 16).splitlines()
+    except OSError:
+        return None
+    tags = [line.partition(":")[2].strip() for line in lines if line.startswith("Tag:")]
+    return tags[0] if tags else None

@@ -1,0 +1,474 @@
+"""Faults of loading as reasons: which library, symbol or version, why, and what cures it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from resolver.load.distribution import Distribution
+from resolver.load.environment import Environment
+from resolver.load.examine import Attempt, Examination
+from resolver.load.preload import Preloaded
+from resolver.load.process import Fault, MissingLibrary, MissingSymbol, MissingVersion
+from resolver.load.system_library import SystemLibrary, find_system
+from resolver.model.knowledge import Library
+from resolver.model.reason import Code, Grade, Reason, Severity
+
+_HOST = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_\d")
+_TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
+_STEM = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so")
+
+
+class Symbols(Protocol):
+    """What is known of symbols beyond this environment."""
+
+    def describe(self, symbol: str) -> str:
+        """The declaration that a mangled name stands for."""
+        ...
+
+    def is_torch(self, symbol: str) -> bool:
+        """Whether it belongs to torch's own namespaces."""
+        ...
+
+    def instead(self, symbol: str) -> str:
+        """Other signatures of that function that the installed torch exports; empty for none."""
+        ...
+
+    def works_with(self, attempt: Attempt) -> str | None:
+        """The torch releases that this member links with: ``torch >=2.9,<2.10``."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What findings refer to. ``torch`` is the installed one, with the CUDA major it is for."""
+
+    environment: Environment
+    libraries: Sequence[Library]
+    system: Sequence[SystemLibrary]
+    symbols: Symbols
+    torch: Distribution | None = None
+    cuda_major: int | None = None
+    places: dict[str, list[tuple[str, Distribution]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        environment: Environment,
+        *,
+        libraries: Sequence[Library],
+        system: Sequence[SystemLibrary],
+        symbols: Symbols,
+        cuda_major: int | None,
+    ) -> Surroundings:
+        """Index the native files of an environment by name."""
+        places: dict[str, list[tuple[str, Distribution]]] = {}
+        for distribution in environment.distributions:
+            for member in distribution.native:
+                path = posixpath.normpath(f"{distribution.site}/{member}")
+                places.setdefault(posixpath.basename(path), []).append((path, distribution))
+        return cls(
+            environment=environment,
+            libraries=libraries,
+            system=system,
+            symbols=symbols,
+            torch=environment.find("torch"),
+            cuda_major=cuda_major,
+            places=places,
+        )
+
+    def owner(self, path: str) -> Distribution | None:
+        """Whose file this is."""
+        path = posixpath.normpath(path)
+        for place, distribution in self.places.get(posixpath.basename(path), ()):
+            if place == path:
+                return distribution
+        return None
+
+    def shown(self, path: str) -> str:
+        """A path as people read it: below site-packages where it lies there."""
+        path = posixpath.normpath(path)
+        for site in self.environment.path:
+            if path.startswith(f"{site}/"):
+                return path[len(site) + 1 :]
+        return path
+
+    def command(self, verb: str, *names: str) -> str:
+        """``uv pip install --python PREFIX NAME...``."""
+        return f"uv pip {verb} --python {self.environment.prefix} {' '.join(names)}"
+
+
+def check_loads(examination: Examination, around: Surroundings) -> tuple[Reason, ...]:
+    """Everything that does not load, as reasons; packages in the environment's order."""
+    reasons: list[Reason] = []
+    torch = examination.torch
+    preloads = torch.preloads if torch is not None else ()
+    if torch is not None and torch.failed is not None and around.torch is not None:
+        subject = str(around.torch)
+        reasons += [
+            _reason(group, subject, Severity.FATAL, around, ())
+            for group in _groups(torch.failed.faults, around.symbols)
+        ]
+        if torch.failed.root is None and not torch.failed.faults:
+            reasons.append(_unreadable(subject, torch.failed.path, "", around))
+    for package in _by_package(examination.attempts):
+        reasons += _package(package, around, preloads)
+    return tuple(dict.fromkeys(reasons))
+
+
+def _by_package(attempts: Iterable[Attempt]) -> Iterator[list[Attempt]]:
+    packages: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        packages.setdefault(attempt.distribution.info, []).append(attempt)
+    yield from packages.values()
+
+
+def _fails(attempt: Attempt) -> bool:
+    return bool(attempt.faults) or attempt.unreadable is not None
+
+
+def _package(
+    attempts: list[Attempt], around: Surroundings, preloads: Sequence[Preloaded]
+) -> Iterator[Reason]:
+    """The reasons of one package, by how it loads its members.
+
+    Where nobody curated a package that has nothing to do with torch, and some of its modules load,
+    one that does not may be an optional part.
+    """
+    chosen: list[tuple[Attempt, Severity]] = []
+    uncurated = [a for a in attempts if not a.role.curated and a.role.kind == "required"]
+    some_load = any(not _fails(a) for a in uncurated)
+    for attempt in attempts:
+        if not _fails(attempt) or attempt.role.kind == "one-of":
+            continue
+        maybe = not attempt.role.curated and not attempt.needs_torch and some_load
+        spared = attempt.role.kind == "optional" or maybe
+        severity = Severity.DEGRADED if spared else Severity.FATAL
+        chosen.append((attempt, severity))
+    groups: dict[str, dict[str, list[Attempt]]] = {}
+    for attempt in attempts:
+        if attempt.role.kind == "one-of":
+            choices = groups.setdefault(attempt.role.group, {})
+            choices.setdefault(attempt.role.choice, []).append(attempt)
+    for choices in groups.values():
+        if not any(all(not _fails(a) for a in members) for members in choices.values()):
+            best = min(choices, key=lambda c: (_cost(choices[c]), _descending(c)))
+            chosen += [(a, Severity.FATAL) for a in choices[best] if _fails(a)]
+    seen: dict[tuple[object, ...], Reason] = {}
+    for attempt, severity in chosen:
+        subject = str(attempt.distribution)
+        if attempt.unreadable is not None:
+            reason = _unreadable(subject, attempt.path, attempt.unreadable, around, severity)
+            seen.setdefault((reason.code, reason.member), reason)
+            continue
+        for group in _groups(attempt.faults, around.symbols):
+            reason = _reason(group, subject, severity, around, preloads, attempt)
+            key = (reason.code, reason.object, reason.needs, reason.severity)
+            seen.setdefault(key, reason)
+    yield from seen.values()
+
+
+def _cost(members: list[Attempt]) -> tuple[int, int]:
+    faults = [fault for a in members for fault in a.faults]
+    return (sum(isinstance(f, MissingSymbol) for f in faults), len(faults))
+
+
+def _descending(choice: str) -> int:
+    return -int(choice) if choice.isdigit() else 0
+
+
+def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Fault, ...]]:
+    """Faults that belong in one reason: the symbols that one object misses, else one each.
+
+    Where a library is missing, the symbols it would have brought are no news; torch's are.
+    """
+    missing = [fault for fault in faults if isinstance(fault, MissingLibrary)]
+    symbols: dict[str, list[Fault]] = {}
+    lacking = {fault.needed_by for fault in missing if not _TORCH.match(fault.name)}
+    blind = {fault.needed_by for fault in missing if _TORCH.match(fault.name)}
+    for fault in faults:
+        if not isinstance(fault, MissingSymbol):
+            yield (fault,)
+        elif fault.needed_by not in blind and (
+            fault.needed_by not in lacking or symbols_of.is_torch(fault.name)
+        ):
+            symbols.setdefault(fault.needed_by, []).append(fault)
+    yield from map(tuple, symbols.values())
+
+
+def _reason(
+    group: tuple[Fault, ...],
+    subject: str,
+    severity: Severity,
+    around: Surroundings,
+    preloads: Sequence[Preloaded],
+    attempt: Attempt | None = None,
+) -> Reason:
+    first = group[0]
+    if isinstance(first, MissingLibrary):
+        return _missing_library(first, subject, severity, around, preloads)
+    if isinstance(first, MissingVersion):
+        return _missing_version(first, subject, severity, around)
+    symbols = tuple(fault.name for fault in group if isinstance(fault, MissingSymbol))
+    return _missing_symbols(symbols, first, subject, severity, around, attempt)
+
+
+# libraries
+
+
+def _missing_library(
+    fault: MissingLibrary,
+    subject: str,
+    severity: Severity,
+    around: Surroundings,
+    preloads: Sequence[Preloaded],
+) -> Reason:
+    name = posixpath.basename(fault.name)
+    member = around.shown(fault.needed_by)
+    tried = [posixpath.dirname(around.shown(path)) or "." for path in fault.tried]
+    searched = ", ".join(dict.fromkeys(tried)) or "nowhere"
+    evidence = f"DT_NEEDED of {member}; searched: {searched}"
+    places = around.places.get(name, [])
+    shadow = _shadow(name, places, around, preloads)
+    if shadow is not None:
+        path, leftover, folder = shadow
+        lies = posixpath.dirname(places[0][0]) if places else None
+        way = f", or: sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'"
+        return Reason(
+            code=Code.SHADOWED_LIBRARY,
+            severity=severity,
+            subject=subject,
+            object=str(leftover),
+            member=member,
+            needs=name,
+            found=f"{around.shown(path)} of {leftover}, which {around.torch} loads instead: "
+            f"it looks in {folder} first",
+            evidence=f"{evidence}; the preloads of torch/__init__.py",
+            remedy=f"{around.command('uninstall', leftover.name)}{way if lies else ''}",
+        )
+    majors = {lib.cuda for lib in around.libraries if lib.soname == name}
+    foreign = around.cuda_major is not None and majors and around.cuda_major not in majors
+    if foreign and None not in majors:
+        major = next(iter(majors))
+        return Reason(
+            code=Code.CUDA_MISMATCH,
+            severity=severity,
+            subject=subject,
+            object=str(around.torch) if around.torch else None,
+            member=member,
+            needs=f"{name}, of CUDA {major}",
+            found=f"CUDA {around.cuda_major} and its libraries",
+            evidence=evidence,
+            remedy=f"Use a build of {subject.split(' ')[0]} for CUDA {around.cuda_major}.",
+        )
+    if places:
+        lies = posixpath.dirname(places[0][0])
+        return Reason(
+            code=Code.MISSING_LIBRARY,
+            severity=severity,
+            subject=subject,
+            object=str(places[0][1]),
+            member=member,
+            needs=name,
+            found=f"{around.shown(places[0][0])}, where the loader does not look",
+            evidence=evidence,
+            remedy=f"export LD_LIBRARY_PATH={lies}, or: "
+            f"sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'",
+        )
+    brings = _brings(name, around)
+    if brings is not None:
+        return Reason(
+            code=Code.MISSING_LIBRARY,
+            severity=severity,
+            subject=subject,
+            object=brings.project,
+            member=member,
+            needs=name,
+            found="no such file",
+            evidence=f"{evidence}; {brings.source}",
+            remedy=around.command("install", brings.project),
+        )
+    system = find_system(around.system, name)
+    if system is not None:
+        return Reason(
+            code=Code.MISSING_SYSTEM_LIBRARY,
+            severity=severity,
+            subject=subject,
+            object=system.title,
+            member=member,
+            needs=name,
+            found="not on this machine",
+            evidence=f"{evidence}; {system.source}",
+            remedy=system.remedy or None,
+        )
+    return Reason(
+        code=Code.MISSING_LIBRARY,
+        severity=severity,
+        subject=subject,
+        member=member,
+        needs=name,
+        found="no such file",
+        evidence=evidence,
+        remedy=around.command("install --reinstall", subject.split(" ")[0])
+        if posixpath.basename(fault.needed_by) == name
+        else f"Install what brings {name}.",
+    )
+
+
+def _brings(name: str, around: Surroundings) -> Library | None:
+    """The wheel to install for a library: of two, that of torch's CUDA."""
+    known = [lib for lib in around.libraries if lib.soname == name]
+    known.sort(key=lambda lib: (lib.cuda not in (around.cuda_major, None), lib.project))
+    return known[0] if known else None
+
+
+def _shadow(
+    name: str,
+    places: list[tuple[str, Distribution]],
+    around: Surroundings,
+    preloads: Sequence[Preloaded],
+) -> tuple[str, Distribution, str] | None:
+    """The file that torch preloaded where this one was meant, whose it is, and where it lies."""
+    match = _STEM.match(name)
+    if match is None:
+        return None
+    for preload in preloads:
+        if preload.wanted.stem != f"lib{match[1]}" or preload.loaded is None:
+            continue
+        path = preload.matches[0]
+        if posixpath.basename(path) == name or not any(p in preload.matches for p, _ in places):
+            continue
+        owner = around.owner(path)
+        if owner is not None:
+            return path, owner, posixpath.dirname(around.shown(path))
+    return None
+
+
+# versions and symbols
+
+
+def _missing_version(
+    fault: MissingVersion, subject: str, severity: Severity, around: Surroundings
+) -> Reason:
+    host = _HOST.match(fault.version)
+    kind = fault.version.rpartition("_")[0]
+    same = [each for each in fault.offers if each.startswith(f"{kind}_")]
+    newest = max(same, key=_version_key, default="none of that kind")
+    owner = around.owner(fault.found_in)
+    remedy = f"Remove {around.shown(fault.found_in)} from the search path."
+    if host and owner is None:
+        what = "C library (glibc)" if host[1] == "GLIBC" else "C++ library (libstdc++)"
+        remedy = (
+            f"Use a system with a newer {what}, or an older release of {subject.split(' ')[0]}."
+        )
+    elif owner is not None:
+        remedy = around.command("install --upgrade", owner.name)
+    return Reason(
+        code=Code.SYMBOL_VERSION_TOO_NEW,
+        severity=severity,
+        subject=subject,
+        object=str(owner) if owner is not None else fault.library,
+        member=around.shown(fault.needed_by),
+        needs=f"{fault.version} of {fault.library}",
+        found=f"{around.shown(fault.found_in)}, whose newest is {newest}",
+        evidence=f"version requirements of {around.shown(fault.needed_by)}, "
+        f"version definitions of {around.shown(fault.found_in)}",
+        remedy=remedy,
+    )
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def _missing_symbols(
+    symbols: tuple[str, ...],
+    first: Fault,
+    subject: str,
+    severity: Severity,
+    around: Surroundings,
+    attempt: Attempt | None,
+) -> Reason:
+    known = around.symbols
+    ours = [name for name in symbols if known.is_torch(name)]
+    torch = around.torch if ours and subject != str(around.torch) else None
+    instead = {name: known.instead(name) for name in ours} if torch is not None else {}
+    ordered = sorted(symbols, key=lambda name: (not instead.get(name), name))
+    named = ordered[:2]
+    more = f"; and {len(symbols) - len(named)} more" if len(symbols) > len(named) else ""
+    library = None if torch is not None else _meant(symbols[0], around)
+    works = known.works_with(attempt) if torch is not None and attempt is not None else None
+    project = subject.split(" ")[0]
+    remedy: str
+    if torch is not None:
+        remedy = (
+            f"{around.command('install', repr(works.replace(' ', '')))}, or a" if works else "A"
+        )
+        remedy += f" release of {project} that was built for {torch}."
+        if severity is Severity.DEGRADED:
+            remedy = f"The package imports without it; for this feature: {remedy}"
+    elif library is not None:
+        remedy = around.command("install --reinstall", library[1].name)
+    else:
+        remedy = f"Use another release of {project}."
+    return Reason(
+        code=Code.MISSING_SYMBOL,
+        severity=severity,
+        subject=subject,
+        object=str(torch) if torch else str(library[1]) if library else None,
+        member=around.shown(getattr(first, "needed_by", "")),
+        needs="; ".join(known.describe(name) for name in named) + more,
+        found="; ".join(
+            instead.get(name) or (_lacks(library, around) if library else "no symbol of that name")
+            for name in named
+        ),
+        symbols=symbols,
+        works_with=works,
+        grade=Grade.MEASURED,
+        evidence=f"undefined symbols of {around.shown(getattr(first, 'needed_by', ''))}, looked up "
+        "in every library it is loaded with",
+        remedy=remedy,
+    )
+
+
+def _lacks(library: tuple[str, Distribution], around: Surroundings) -> str:
+    return f"{around.shown(library[0])} of {library[1]}, which does not define it"
+
+
+def _meant(symbol: str, around: Surroundings) -> tuple[str, Distribution] | None:
+    """The library whose name a symbol begins with: ``ncclCommResume`` is libnccl's."""
+    bare = symbol.lstrip("_").lower()
+    found: list[tuple[int, str, Distribution]] = []
+    for name, places in around.places.items():
+        match = _STEM.match(name)
+        if match and len(match[1]) > 3 and bare.startswith(match[1].lower()):
+            # Of two wheels that recorded one path, the one for torch's CUDA is meant.
+            for path, owner in places:
+                good = owner.name.endswith(f"-cu{around.cuda_major}")
+                found.append((2 * len(match[1]) + good, path, owner))
+    if not found:
+        return None
+    _, path, owner = max(found, key=lambda row: (row[0], row[1]))
+    return path, owner
+
+
+def _unreadable(
+    subject: str,
+    path: str,
+    problem: str,
+    around: Surroundings,
+    severity: Severity = Severity.FATAL,
+) -> Reason:
+    return Reason(
+        code=Code.BROKEN_INSTALL,
+        severity=severity,
+        subject=subject,
+        member=around.shown(path),
+        needs="a library that can be read",
+        found=problem or "a file that is no library for this machine",
+        evidence=f"RECORD lists {around.shown(path)}",
+        remedy=around.command("install --reinstall", subject.split(" ")[0]),
+    )

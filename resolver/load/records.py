@@ -1,0 +1,283 @@
+"""What the records of installed distributions say, before anything is loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from resolver.load.distribution import Distribution, Installed
+from resolver.load.environment import Environment
+from resolver.load.finding import Surroundings
+from resolver.model.knowledge import KnownTuple, SkewGroup
+from resolver.model.reason import Code, Grade, Reason, Severity
+
+_NATIVE = re.compile(r"\.so(?:\.\d+)*$")
+_MAX_HASHED = 512 << 20
+_NAMED = 3
+
+
+def check_records(
+    environment: Environment,
+    around: Surroundings,
+    *,
+    skews: Iterable[SkewGroup],
+    tuples: Iterable[KnownTuple],
+    marker: Mapping[str, str],
+) -> tuple[Reason, ...]:
+    """Broken records, collisions, versions that do not go together. Cost: a stat a native file."""
+    reasons: list[Reason] = []
+    for distribution in environment.distributions:
+        reasons += _problems(distribution, around)
+    reasons += _twice(environment, around)
+    reasons += _collisions(environment, around)
+    reasons += _requirements(environment, around, marker)
+    reasons += _skews(environment, skews)
+    reasons += _known_bad(environment, tuples)
+    return tuple(reasons)
+
+
+def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reason]:
+    again = around.command("install --reinstall", distribution.name)
+    for problem in distribution.problems:
+        yield Reason(
+            code=Code.BROKEN_INSTALL,
+            severity=Severity.WARNING,
+            subject=str(distribution),
+            needs="records that can be read",
+            found=problem,
+            evidence=f"{distribution.site}/{distribution.info}",
+            remedy=again,
+        )
+    gone = [
+        file.path
+        for file in distribution.files
+        if _NATIVE.search(file.path)
+        and file.digest is not None
+        and not os.path.lexists(f"{distribution.site}/{file.path}")
+    ]
+    if gone:
+        more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
+        yield Reason(
+            code=Code.BROKEN_INSTALL,
+            severity=Severity.DEGRADED,
+            subject=str(distribution),
+            member=gone[0],
+            needs=", ".join(gone[:_NAMED]) + more,
+            found="no such file: another wheel that recorded the same path took it along when it "
+            "was removed, or somebody deleted it",
+            evidence=f"RECORD of {distribution}",
+            remedy=again,
+        )
+    own = any(".dist-info/" not in file.path for file in distribution.files)
+    if distribution.name.startswith("nvidia-") and not own and not distribution.problems:
+        yield Reason(
+            code=Code.PLACEHOLDER_PACKAGE,
+            severity=Severity.WARNING,
+            subject=str(distribution),
+            needs="files of its own",
+            found="none: the wheel is a placeholder",
+            evidence=f"RECORD of {distribution}",
+            remedy=around.command("uninstall", distribution.name),
+        )
+
+
+def _twice(environment: Environment, around: Surroundings) -> Iterator[Reason]:
+    seen: dict[str, Distribution] = {}
+    for distribution in environment.distributions:
+        first = seen.setdefault(distribution.name, distribution)
+        if first is distribution:
+            continue
+        if first.site != distribution.site:
+            continue  # a virtual environment over another one: the first answers
+        yield Reason(
+            code=Code.BROKEN_INSTALL,
+            severity=Severity.DEGRADED,
+            subject=str(first),
+            object=str(distribution),
+            needs="one version of a package",
+            found=f"{first.info} and {distribution.info}",
+            evidence=f"the directories of {first.site}",
+            remedy=around.command("install --reinstall", first.name),
+        )
+
+
+# files that two wheels wrote
+
+
+def _collisions(environment: Environment, around: Surroundings) -> Iterator[Reason]:
+    owners: dict[str, tuple[Distribution, Installed]] = {}
+    clashes: dict[tuple[str, str], list[tuple[Installed, Installed, str]]] = {}
+    names: dict[tuple[str, str], tuple[Distribution, Distribution]] = {}
+    for distribution in environment.distributions:
+        for file in distribution.files:
+            if not file.digest or ".dist-info/" in file.path:
+                continue
+            path = f"{distribution.site}/{file.path}"
+            first = owners.setdefault(path, (distribution, file))
+            if first[0] is distribution or first[1].digest == file.digest:
+                continue
+            key = (first[0].info, distribution.info)
+            names[key] = (first[0], distribution)
+            clashes.setdefault(key, []).append((first[1], file, path))
+    for key, rows in sorted(clashes.items()):
+        one, other = names[key]
+        rows.sort(key=lambda row: (not _NATIVE.search(row[2]), row[2]))
+        native = [row for row in rows if _NATIVE.search(row[2])]
+        winner = _winner(one, other, *rows[0])
+        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        yield Reason(
+            code=Code.FILE_COLLISION,
+            severity=Severity.DEGRADED if native else Severity.WARNING,
+            subject=str(one),
+            object=str(other),
+            member=rows[0][0].path,
+            needs=f"{rows[0][0].path}{more}, each its own",
+            found=f"that of {winner}" if winner else "one file, of neither",
+            evidence=f"RECORD of {one} and of {other}, compared with the file",
+            remedy=_parting(one, other, around),
+        )
+
+
+def _winner(
+    one: Distribution, other: Distribution, mine: Installed, theirs: Installed, path: str
+) -> Distribution | None:
+    """Whose bytes lie there, by size, else by hash."""
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return None
+    if mine.size != theirs.size and None not in (mine.size, theirs.size):
+        return {mine.size: one, theirs.size: other}.get(size)
+    digest = _digest(path) if size <= _MAX_HASHED else None
+    return {mine.digest: one, theirs.digest: other}.get(digest)
+
+
+def _digest(path: str) -> str | None:
+    try:
+        with Path(path).open("rb") as file:
+            value = hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return None
+    return "sha256=" + base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _parting(one: Distribution, other: Distribution, around: Surroundings) -> str:
+    """The commands that leave one of two: that of torch's CUDA, where the names tell."""
+    major = around.cuda_major
+    keep, drop = other, one
+    if major is not None and one.name.endswith(f"-cu{major}"):
+        keep, drop = one, other
+    return (
+        f"{around.command('uninstall', drop.name)} && "
+        f"{around.command('install --reinstall', f'{keep.name}=={keep.version}')}"
+    )
+
+
+# versions
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _requirements(
+    environment: Environment, around: Surroundings, marker: Mapping[str, str]
+) -> Iterator[Reason]:
+    """What installed packages require and do not have, as ``pip check`` reports it."""
+    values = {**marker, "extra": ""}
+    for distribution in environment.distributions:
+        for requirement in distribution.requires:
+            if requirement.marker is not None and not requirement.marker.evaluate(values):
+                continue
+            found = environment.find(canonicalize_name(requirement.name))
+            version = None if found is None else _version(found.version)
+            good = found is not None and (
+                version is None or requirement.specifier.contains(version, prereleases=True)
+            )
+            if good:
+                continue
+            yield Reason(
+                code=Code.VERSION_CONFLICT,
+                severity=Severity.WARNING,
+                subject=str(distribution),
+                object=str(found) if found is not None else requirement.name,
+                needs=f"{requirement.name}{requirement.specifier}",
+                found=found.version if found is not None else "not installed",
+                grade=Grade.DECLARED,
+                evidence=f"Requires-Dist of {distribution}",
+                remedy=around.command("install", f"'{requirement.name}{requirement.specifier}'"),
+            )
+
+
+def _skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterator[Reason]:
+    for skew in skews:
+        found = [d for name in skew.projects if (d := environment.find(name)) is not None]
+        publics = {v.public for d in found if (v := _version(d.version)) is not None}
+        if len(publics) > 1:
+            yield Reason(
+                code=Code.VERSION_SKEW,
+                subject=str(found[0]),
+                object=", ".join(map(str, found[1:])),
+                needs="one version of " + ", ".join(d.name for d in found),
+                found=", ".join(map(str, found)),
+                evidence=skew.source,
+                remedy=skew.remedy,
+            )
+
+
+def _known_bad(environment: Environment, tuples: Iterable[KnownTuple]) -> Iterator[Reason]:
+    """Reports that name exactly what is installed."""
+    for known in tuples:
+        if known.verdict != "bad" or known.reason is None:
+            continue
+        if all(_is(environment, name, version) for name, version in known.packages.items()):
+            yield known.reason
+
+
+def _is(environment: Environment, name: str, version: Version) -> bool:
+    found = environment.find(name)
+    return found is not None and _version(found.version) == version
+
+
+# run-time compilation
+
+
+def check_toolkit(
+    environment: Environment,
+    around: Surroundings,
+    nvcc: Callable[[], str | None],
+) -> tuple[Reason, ...]:
+    """flashinfer compiles what its cache lacks: it needs nvcc, or the cache of its own version."""
+    python = environment.find("flashinfer-python")
+    if python is None or nvcc() is not None:
+        return ()
+    cache = environment.find("flashinfer-jit-cache")
+    public = _version(python.version)
+    if cache is not None and public is not None:
+        version = _version(cache.version)
+        if version is not None and version.public == public.public:
+            return ()
+    return (
+        Reason(
+            code=Code.TOOLKIT_MISSING,
+            severity=Severity.DEGRADED,
+            subject=str(python),
+            needs="nvcc of a CUDA toolkit, or flashinfer-jit-cache of the same version",
+            found="neither",
+            grade=Grade.REPORTED,
+            evidence="no nvcc in CUDA_HOME, on PATH, in /usr/local/cuda or in the environment; "
+            "vllm-project/vllm#49497",
+            remedy=around.command("install", f"flashinfer-jit-cache=={python.version}")
+            + " (from flashinfer's index), or install the CUDA toolkit",
+        ),
+    )

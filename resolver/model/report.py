@@ -1,0 +1,34 @@
+"""What a check of an environment or of a lock file came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from resolver.model.reason import Reason, Severity
+from resolver.model.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The findings about ``prefix``, an environment's directory or a lock's path.
+
+    ``target`` is None where nothing says which CUDA counts. ``members_checked`` is the number of
+    shared objects that were loaded in simulation, or of wheels whose bytes were looked at.
+    """
+
+    prefix: str
+    kind: Literal["environment", "lock"]
+    target: Target | None
+    findings: tuple[Reason, ...]
+    members_checked: int
+    packages: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Literal["ok", "degraded", "broken"]:
+        """The worst of the findings; a warning spoils nothing."""
+        severities = {finding.severity for finding in self.findings}
+        if Severity.FATAL in severities:
+            return "broken"
+        return "degraded" if Severity.DEGRADED in severities else "ok"
