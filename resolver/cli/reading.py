@@ -51,8 +51,8 @@ class WheelReader:
         self._failures: dict[str, str] = {}
 
     def close(self) -> None:
-        """Let the readers go."""
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        """Let the readers go; waits for what they are at, which uses connections of others."""
+        self._workers.shutdown(cancel_futures=True)
 
     def start(self, artifact: Artifact) -> None:
         """Begin to read a file; nothing where it was begun before."""

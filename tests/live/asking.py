@@ -1,11 +1,13 @@
-"""Asks the command over the public index, in this process, with one cache for all tests of a run."""
+"""Asks the command over the public index, in this process, with one cache for all tests."""
 
 from __future__ import annotations
 
+import atexit
 import json
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from typer.testing import CliRunner
@@ -17,8 +19,11 @@ _HOST = {"--python": "3.12", "--machine": "x86_64", "--glibc": "2.35"}
 
 
 @cache
-def _directory() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="abilock-live-")
+def _directory() -> Path:
+    """Where all answers of this process keep what they read."""
+    place = Path(mkdtemp(prefix="abilock-live-"))
+    atexit.register(rmtree, place, ignore_errors=True)
+    return place
 
 
 def ask(command: str, *texts: str) -> dict[str, Any]:
@@ -26,7 +31,7 @@ def ask(command: str, *texts: str) -> dict[str, Any]:
 
     Each text holds words of a command line. What they say of Python and machine counts.
     """
-    place = Path(_directory().name)
+    place = _directory()
     words = [command, *(word for text in texts for word in text.split())]
     for name, value in _HOST.items():
         words += [] if name in words else [name, value]

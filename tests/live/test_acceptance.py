@@ -8,7 +8,11 @@ import pytest
 
 from tests.live.asking import ask
 
-pytestmark = pytest.mark.live
+pytestmark = [
+    pytest.mark.live,
+    # The threads that read ahead outlive the command, with their connections.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 ALONE = "--no-tuples"
 TORCHES = ("2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.14.1")

@@ -36,7 +36,11 @@ import pytest
 
 from tests.live.asking import ask
 
-pytestmark = pytest.mark.live
+pytestmark = [
+    pytest.mark.live,
+    # The threads that read ahead outlive the command, with their connections.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 Verdict = Literal["reject", "warn", "accept"]
 
