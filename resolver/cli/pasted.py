@@ -156,8 +156,12 @@ def explain(
     setting: Setting,
     host: Host,
     judge_set: Callable[[tuple[Stated, ...]], Judgement] | None,
+    repeated: tuple[str, ...] = (),
 ) -> tuple[ErrorReport, Judgement | None]:
-    """Explain the faults, and judge the set where the machine is known."""
+    """Explain the faults, and judge the set where the machine is known.
+
+    ``repeated`` are the options of the machine that commands have too.
+    """
     explainer = FaultExplainer(
         known,
         knowledge_path() / "abi",
@@ -174,10 +178,10 @@ def explain(
         if not all(requirement.specifier for requirement, _ in wanted):
             # Not what is installed was judged, but what could be: that is the cure's.
             if judgement.verdict == "accepted":
-                commands = (_command(wanted, judgement.target),)
+                commands = (_command(wanted, judgement.target, repeated),)
                 locks = tuple(f"{p.extension} with {p.torch} ({p.grade})" for p in judgement.pairs)
             judgement = None
-    if not commands and (cure := _open_command(faults, wanted, setting)):
+    if not commands and (cure := _open_command(faults, wanted, setting, repeated)):
         commands = (cure,)
     return (
         ErrorReport(
@@ -214,10 +218,12 @@ def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> 
     )
 
 
-def _command(wanted: Iterable[Stated], target: Target) -> str:
+def _command(wanted: Iterable[Stated], target: Target, repeated: tuple[str, ...]) -> str:
     arch = ",".join(str(a).replace("_", "") for a in target.archs)
     quoted = " ".join(_quoted(str(requirement)) for requirement, _ in wanted)
-    return f"abilock resolve {quoted} --cuda {target.cuda} --arch {arch}"
+    return " ".join(
+        ["abilock resolve", quoted, f"--cuda {target.cuda}", f"--arch {arch}", *repeated]
+    )
 
 
 def _quoted(text: str) -> str:
@@ -225,7 +231,10 @@ def _quoted(text: str) -> str:
 
 
 def _open_command(
-    faults: Iterable[Explained], wanted: tuple[Stated, ...], setting: Setting
+    faults: Iterable[Explained],
+    wanted: tuple[Stated, ...],
+    setting: Setting,
+    repeated: tuple[str, ...],
 ) -> str | None:
     """The command that cures, with blanks for what is not known of the machine."""
     symbol = next((f for f in faults if f.exported_by and f.subject != TORCH), None)
@@ -236,5 +245,6 @@ def _open_command(
     span = works[0] if works else symbol.exported_by or ""
     torch = "torch" if " or " in span else span.replace("torch ", "torch")
     given = setting.given
-    where = f"--cuda {given.cuda or 'VERSION'} --arch {given.arch or 'SM'}"
-    return f"abilock resolve {' '.join(map(_quoted, [torch, *pins]))} {where}"
+    arch = (given.arch or "SM").replace("_", "")
+    where = [f"--cuda {given.cuda or 'VERSION'}", f"--arch {arch}", *repeated]
+    return " ".join(["abilock resolve", *map(_quoted, [torch, *pins]), *where])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
     from resolver.model.knowledge import Knowledge
     from resolver.model.outcome import Judgement
     from resolver.model.target import Target
+    from resolver.solve.workspace import Workspace
 
-    JudgeSet = Callable[[Target, tuple[Stated, ...]], Judgement]
+    JudgeSet = Callable[[Target, tuple[Stated, ...], tuple[str, ...]], Judgement]
 
 ErrorOption = Annotated[
     str | None,
@@ -122,7 +124,10 @@ def why(
         driver=driver,
         toolkit=toolkit,
     )
-    judgement = judge_set(target, tuple(stated))
+    repeated = repeated_options(
+        python=python, machine=machine, glibc=glibc, driver=driver, toolkit=toolkit, pre=pre
+    )
+    judgement = judge_set(target, tuple(stated), repeated)
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))
     else:
@@ -140,17 +145,43 @@ def _judge_with(
     from resolver.solve.judge import judge
     from resolver.solve.strategy import Request
 
-    def judge_set(target: Target, stated: tuple[Stated, ...]) -> Judgement:
-        request = Request(requirements=stated, use_tuples=use_tuples, pre=pre)
-        with (
-            console.reading() as on_read,
-            wiring.open_workspace(
-                known, target, options, named_tags=named_tags(stated), on_read=on_read
-            ) as workspace,
-        ):
-            return judge(workspace, known, request)
+    def judge_set(
+        target: Target, stated: tuple[Stated, ...], repeated: tuple[str, ...]
+    ) -> Judgement:
+        request = Request(requirements=stated, use_tuples=use_tuples, pre=pre, options=repeated)
+        with console.reading() as on_read:
+
+            def elsewhere(other: Target) -> AbstractContextManager[Workspace]:
+                tags = named_tags(stated)
+                return wiring.open_workspace(
+                    known, other, options, named_tags=tags, on_read=on_read
+                )
+
+            with elsewhere(target) as workspace:
+                return judge(workspace, known, request, elsewhere)
 
     return judge_set
+
+
+def repeated_options(
+    *,
+    python: str | None,
+    machine: str | None,
+    glibc: str | None,
+    driver: str | None,
+    toolkit: str | None,
+    pre: bool,
+) -> tuple[str, ...]:
+    """The options of a command line that a command told to the user must have too."""
+    given = {
+        "--python": python,
+        "--machine": machine,
+        "--glibc": glibc,
+        "--driver": driver,
+        "--toolkit": toolkit,
+    }
+    words = [f"{name} {value}" for name, value in given.items() if value is not None]
+    return (*words, "--pre") if pre else tuple(words)
 
 
 def _explain_error(
@@ -174,6 +205,14 @@ def _explain_error(
     freezes = [(path, pasted.read_text(str(path))) for path in files]
     setting = pasted.find_setting(known, text, given, stated, freezes)
     given = setting.given
+    repeated = repeated_options(
+        python=given.python,
+        machine=given.machine,
+        glibc=glibc,
+        driver=given.driver,
+        toolkit=toolkit,
+        pre=False,
+    )
     target, judge_here = None, None
     if given.cuda is not None and (given.arch is not None or given.gpu is not None):
         target = make_target(
@@ -192,9 +231,9 @@ def _explain_error(
         machine_target = target
 
         def judge_here(wanted: tuple[Stated, ...]) -> Judgement:
-            return judge_set(machine_target, wanted)
+            return judge_set(machine_target, wanted, repeated)
 
-    report, judgement = pasted.explain(known, setting, host, judge_here)
+    report, judgement = pasted.explain(known, setting, host, judge_here, repeated)
     if format is Format.JSON:
         console.data(dump(error_model(report, judgement, target)))
     else:

@@ -56,6 +56,7 @@ _GPU = re.compile(
     r"(?P<gpu>[^\n:]*?)\s+with\s+CUDA\s+capability\s+(?P<arch>sm_\d+[af]?)\s+is\s+not\s+compatible"
     r"\s+with\s+the\s+current\s+PyTorch\s+installation"
 )
+_MAKER = re.compile(r"^.*?(?=NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|A\d)")
 _SUPPORTS = re.compile(r"supports\s+CUDA\s+capabilities\s+((?:(?:sm|compute)_\d+[af]?[\s,]*)+)")
 _RANGE = re.compile(
     r"Found\s+GPU\d+\s+(?P<gpu>.+?)\s+which\s+is\s+of\s+(?:cuda|compute)\s+capability\s+"
@@ -138,7 +139,7 @@ def _missing_version(match: re.Match[str], _text: str, line: str) -> Fault:
 
 def _gpu(match: re.Match[str], text: str, line: str) -> Fault:
     listed = _SUPPORTS.search(text, match.end())
-    name = re.sub(r"^.*?(?=NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|A\d)", "", match["gpu"], count=1).strip()
+    name = _MAKER.sub("", match["gpu"], count=1).strip()
     return UnsupportedGpu(
         line=line,
         arch=Arch.parse(match["arch"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from resolver.explain.render_text import reason_text, target_text
+from resolver.explain.render_text import reason_text, step_text, target_text
 from resolver.model.fault import ErrorReport, Explained
 from resolver.model.outcome import Judgement
 from resolver.model.reason import Reason, Severity
@@ -31,11 +31,7 @@ def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
         yield ""
         yield "Cure:"
         if judgement is not None and judgement.alternatives:
-            steps = judgement.alternatives[0].changes
-            changed = ", ".join(
-                f"{s.name} {s.after}" + (f" in place of {s.before}" if s.before else "")
-                for s in steps
-            )
+            changed = ", ".join(map(step_text, judgement.alternatives[0].changes))
             yield f"  {changed} ({judgement.alternatives[0].grade}; it was solved)"
         yield from (f"  {command}" for command in report.commands)
         yield from (f"  locks {pair}" for pair in report.locks)

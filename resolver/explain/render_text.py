@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resolver.model.channel import DEFAULT_CHANNEL
-from resolver.model.outcome import Alternative, Conflict, Judgement, Outcome, Package, Pair
+from resolver.model.host import CUDA, PYTHON
+from resolver.model.outcome import Alternative, Change, Conflict, Judgement, Outcome, Package, Pair
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target, driver_text
 
@@ -245,9 +246,15 @@ def _alternatives(alternatives: Sequence[Alternative]) -> Iterator[str]:
     yield ""
     yield "Use instead:"
     for alternative in alternatives:
-        steps = ", ".join(
-            f"{step.name} {step.after}" + (f" (not {step.before})" if step.before else "")
-            for step in alternative.changes
-        )
+        steps = ", ".join(map(step_text, alternative.changes))
         yield f"  {steps}: {alternative.grade}, and it solves"
         yield f"    {alternative.command}"
+
+
+def step_text(step: Change) -> str:
+    """``torch 2.9.1 (not 2.10.0)``; a successor, which names itself, goes in place of a project."""
+    if step.after is not None and " " in step.after:
+        old = f"{step.name} {step.before}" if step.before else step.name
+        return f"{step.after} (not {old})"
+    name = {CUDA: "CUDA", PYTHON: "Python"}.get(step.name, step.name)
+    return f"{name} {step.after}" + (f" (not {step.before})" if step.before else "")

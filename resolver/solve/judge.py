@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
-from resolver.model.outcome import Alternative, Change, Judgement, Outcome
+from resolver.model.outcome import Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.solve.alternatives import Elsewhere, find_alternatives
 from resolver.solve.diagnose import unique
-from resolver.solve.strategy import TORCH, Request, bad_tuples, covers, resolve
+from resolver.solve.near import pinned
+from resolver.solve.strategy import TORCH, Request, bad_tuples, resolve
 from resolver.solve.workspace import Workspace
 
 # Reasons that say that a file could not be read, not that the set fails.
 _UNKNOWN = frozenset({Code.NOT_IN_SNAPSHOT})
 
 
-def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judgement:
-    """Accept or reject the set of ``request``. Raises IndexFailure when an index is silent."""
+def judge(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    request: Request,
+    elsewhere: Elsewhere | None = None,
+) -> Judgement:
+    """Accept or reject the set of ``request``. Raises IndexFailure when an index is silent.
+
+    ``elsewhere`` opens the indexes for other targets, so that alternatives may lie there.
+    """
     target = workspace.target
     asked = _asked(request)
     named = _named_bad(knowledge, target, asked) if request.use_tuples else ()
@@ -42,13 +50,15 @@ def judge(workspace: Workspace, knowledge: Knowledge, request: Request) -> Judge
     fatal = [r for r in reasons if r.severity is Severity.FATAL]
     unknown = bool(fatal) and all(reason.code in _UNKNOWN for reason in fatal)
     decided = [r for r in fatal if r.code not in _UNKNOWN] or fatal
+    # What a snapshot lacks is no news where something else decides.
+    reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
     return Judgement(
         target=target,
         requests=requests,
         verdict="unknown" if unknown else "rejected",
         grade=min((r.grade for r in decided), key=lambda grade: grade.rank, default=Grade.MEASURED),
         reasons=reasons,
-        alternatives=_alternatives(workspace, knowledge, request, asked),
+        alternatives=find_alternatives(workspace, knowledge, request, reasons, elsewhere),
         remedies=_remedies(named),
         notes=outcome.notes,
     )
@@ -130,14 +140,6 @@ def _asked(request: Request) -> dict[NormalizedName, SpecifierSet]:
     return asked
 
 
-def pinned(specifier: SpecifierSet) -> Version | None:
-    """The exact version that a specifier names, None where it names none."""
-    for clause in specifier:
-        if clause.operator == "==" and not clause.version.endswith(".*"):
-            return Version(clause.version)
-    return None
-
-
 def _named_bad(
     knowledge: Knowledge, target: Target, asked: dict[NormalizedName, SpecifierSet]
 ) -> tuple[KnownTuple, ...]:
@@ -189,61 +191,3 @@ def _accepted_grade(
         known = map(workspace.rules.grade_of, files)
         grades = [grade for grade in known if grade is not None]
     return max(grades, key=lambda grade: grade.rank, default=Grade.DECLARED)
-
-
-def _alternatives(
-    workspace: Workspace,
-    knowledge: Knowledge,
-    request: Request,
-    asked: dict[NormalizedName, SpecifierSet],
-) -> tuple[Alternative, ...]:
-    """Known-good sets with other versions of what was asked for, each solved before it is told."""
-    if not request.use_tuples:
-        return ()
-    found = []
-    for known in knowledge.tuples:
-        if known.verdict != "good" or not covers(known, workspace.target):
-            continue
-        members = known.packages_for(workspace.target.machine)
-        names = [name for name in asked if name in members]
-        if len(names) != len(asked):
-            continue
-        changes = tuple(
-            Change(name=name, before=_text(asked[name]), after=str(members[name]))
-            for name in sorted(names)
-            if not asked[name].contains(members[name], prereleases=True)
-        )
-        if not changes:
-            continue
-        pins = [f"{name}=={members[name]}" for name in sorted(names)]
-        again = Request(
-            requirements=tuple((Requirement(pin), "alternative") for pin in pins),
-            constraints=request.constraints,
-            pre=request.pre,
-        )
-        if resolve(workspace, knowledge, again).verdict == "solved":
-            quoted = " ".join(f"'{pin}'" for pin in pins)
-            target = workspace.target
-            arch = ",".join(str(a).replace("_", "") for a in target.archs)
-            found.append(
-                (
-                    len(changes),
-                    known.id,
-                    Alternative(
-                        changes=changes,
-                        verdict="accepted",
-                        grade=known.grade,
-                        command=f"abilock resolve {quoted} --cuda {target.cuda} --arch {arch}",
-                    ),
-                )
-            )
-    found.sort(key=lambda item: (item[0], item[2].grade.rank, item[1]))
-    # Two sets may change the asked-for packages alike: the better known one is told.
-    return tuple({alternative.command: alternative for _, _, alternative in found[::-1]}.values())[
-        ::-1
-    ]
-
-
-def _text(specifier: SpecifierSet) -> str | None:
-    exact = pinned(specifier)
-    return str(exact) if exact is not None else str(specifier) or None

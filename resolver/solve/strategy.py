@@ -37,8 +37,9 @@ TORCH = canonicalize_name("torch")
 class Request:
     """What the user asks for.
 
-    ``locked`` are the pins of an existing lock that are to be kept. ``requirements`` and
-    ``constraints`` come with the words for where they were stated.
+    ``locked`` are the pins of an existing lock that are to be kept, ``nearest`` by project the
+    versions to try first. ``requirements`` and ``constraints`` come with the words for where they
+    were stated. ``options`` are what commands repeat of the user's own: ``--python 3.12``.
     """
 
     requirements: tuple[tuple[Requirement, str], ...]
@@ -48,25 +49,49 @@ class Request:
     strict: bool = False
     pre: bool = False
     locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
+    nearest: Mapping[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
 
 def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome:
     """Answer ``request``. Raises IndexFailure when an index that counts does not answer."""
-    target = workspace.target
-    roots = roots_of(workspace, request)
-    base = base_problem(workspace, knowledge, request, roots)
     notes: list[str] = []
+    base = base_problem(workspace, knowledge, request, roots_of(workspace, request))
+    result = _attempt(workspace, knowledge, request, base, notes)
+    if isinstance(result, Outcome):
+        return result
+    return Outcome(
+        target=workspace.target,
+        requests=request_texts(request),
+        verdict="conflict",
+        notes=(*notes, *workspace.notices()),
+        conflict=diagnose(workspace, base, result),
+    )
+
+
+def attempt(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome | None:
+    """The solution of ``request`` as ``resolve`` gives it; None where there is none.
+
+    Cheaper than ``resolve`` there, since nothing is explained. Raises as it does.
+    """
+    base = base_problem(workspace, knowledge, request, roots_of(workspace, request))
+    result = _attempt(workspace, knowledge, request, base, [])
+    return result if isinstance(result, Outcome) and result.verdict == "solved" else None
+
+
+def _attempt(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    request: Request,
+    base: Problem,
+    notes: list[str],
+) -> Outcome | Failure:
     if any(need.reason is not None for need in workspace.rules.target_needs()):
         # The wish itself cannot hold: no index has to be asked.
-        return Outcome(
-            target=target,
-            requests=request_texts(request),
-            verdict="conflict",
-            conflict=diagnose(workspace, base, Failure(causes=())),
-        )
+        return Failure(causes=())
     if request.use_tuples and request.prefer == "known-good":
-        for known in ranked_tuples(knowledge, target, request):
-            problem = tuple_problem(base, known, target, request)
+        for known in ranked_tuples(knowledge, workspace.target, request):
+            problem = tuple_problem(base, known, workspace.target, request)
             result = solve(workspace, problem)
             if isinstance(result, Solution):
                 notes += _newer(workspace, base, result)
@@ -75,14 +100,7 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
     result = solve_newest(workspace, base)
     if isinstance(result, Solution):
         return _accept(workspace, knowledge, request, result, None, notes)
-    return Outcome(
-        target=target,
-        requests=request_texts(request),
-        verdict="conflict",
-        reasons=(),
-        notes=(*notes, *workspace.notices()),
-        conflict=diagnose(workspace, base, result),
-    )
+    return result
 
 
 def _newer(workspace: Workspace, problem: Problem, solution: Solution) -> list[str]:
@@ -136,7 +154,10 @@ def base_problem(
     return Problem(
         roots=roots,
         constraints={name: tuple(wanted) for name, wanted in constraints.items()},
-        preferences={name: (version,) for name, version in request.locked.items()},
+        preferences={
+            **request.nearest,
+            **{name: (version,) for name, version in request.locked.items()},
+        },
         bounds=_bounds(knowledge, workspace.target) if request.use_tuples else {},
         after=(
             *(SameVersion(skew) for skew in knowledge.skews),

@@ -56,7 +56,7 @@ SEED = f"""undefined-symbol: sgl-kernel was compiled against another torch than 
   known by    the exported symbols of every torch release from 2.4 on
 
 Cure:
-  abilock resolve 'torch>=2.9,<2.10' sgl-kernel --cuda VERSION --arch sm_120
+  abilock resolve 'torch>=2.9,<2.10' sgl-kernel --cuda VERSION --arch sm120 --python 3.12 --machine x86_64 --glibc 2.35
 
 Taken from what was given: sm_120, in the text; Python 3.12, in the text.
 
@@ -75,7 +75,8 @@ def test_the_raw_import_error(why: Run) -> None:
 def test_with_the_cuda_release_the_cure_is_solved(why: Run) -> None:
     result = why(RAW, "--cuda", "13.0")
     assert (
-        "Cure:\n  abilock resolve torch sgl-kernel --cuda 13.0 --arch sm120\n"
+        "Cure:\n  abilock resolve torch sgl-kernel --cuda 13.0 --arch sm120 "
+        "--python 3.12 --machine x86_64 --glibc 2.35\n"
         "  locks sgl-kernel 0.3.21+cu130 with torch 2.9.1+cu130 (reported)\n"
     ) in result.out
     assert result.code == 0
@@ -91,7 +92,7 @@ def test_with_a_freeze_all_that_is_missing_is_computed(why: Run, place: Path) ->
     )
     assert "_ZN3c1013MessageLoggerC1EPKcii" in result.out  # the second one, which no message names
     assert (
-        "Cure:\n  torch 2.9.1+cu130 in place of 2.10.0+cu130 (reported; it was solved)\n"
+        "Cure:\n  torch 2.9.1+cu130 (not 2.10.0+cu130) (reported; it was solved)\n"
         "  abilock resolve 'sgl-kernel==0.3.21+cu130' 'torch==2.9.1+cu130' --cuda 13.0"
     ) in result.out
 

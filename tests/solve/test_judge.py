@@ -122,52 +122,22 @@ def test_what_the_bytes_say_is_told_beside_what_was_reported() -> None:
     assert reason.evidence == "its symbols; also, reported: a report"
 
 
-@pytest.mark.parametrize(
-    ("asked", "changes", "command"),
-    [
-        pytest.param(
-            ["torch==2.10.0", "ext==1.0"],
-            (Change(name="torch", before="2.10.0", after="2.9.1"),),
-            "abilock resolve 'ext==1.0' 'torch==2.9.1' --cuda 13.0 --arch sm120",
-            id="torch",
-        ),
-        pytest.param(
-            ["torch>=2.10", "ext==9.0"],
-            (
-                Change(name="ext", before="9.0", after="1.0"),
-                Change(name="torch", before=">=2.10", after="2.9.1"),
-            ),
-            "abilock resolve 'ext==1.0' 'torch==2.9.1' --cuda 13.0 --arch sm120",
-            id="both",
-        ),
-    ],
-)
-def test_alternatives_are_solved_before_they_are_told(
-    asked: list[str], changes: tuple[Change, ...], command: str
-) -> None:
+def test_alternatives_come_with_a_rejection_alone() -> None:
     known = make_knowledge(BAD, SAME_BUT_DECLARED, GOOD)
-    judgement = verdict(TEXT, *asked, knowledge=known)
-    (alternative,) = judgement.alternatives
-    assert alternative.changes == changes
-    assert (alternative.verdict, alternative.grade) == ("accepted", Grade.REPORTED)
-    assert alternative.command == command
+    rejected = verdict(TEXT, "torch==2.10.0", "ext==1.0", knowledge=known)
+    assert [(a.changes, a.grade) for a in rejected.alternatives] == [
+        ((Change(name="torch", before="2.10.0", after="2.9.1"),), Grade.REPORTED),
+        ((Change(name="ext", before="1.0", after="2.0"),), Grade.DECLARED),
+    ]
+    assert verdict(TEXT, "torch==2.9.1", "ext==1.0", knowledge=known).alternatives == ()
 
 
-@pytest.mark.parametrize(
-    ("tuples", "options"),
-    [
-        pytest.param([BAD], {}, id="no-good-set"),
-        pytest.param([BAD, GOOD], {"use_tuples": False}, id="no-tuples"),
-        pytest.param([make_tuple("torch 2.8.0, ext 1.0")], {}, id="a-set-that-does-not-solve"),
-        pytest.param([make_tuple("torch 2.9.1")], {}, id="a-set-without-the-extension"),
-        pytest.param(
-            [make_tuple("torch 2.9.1, ext 1.0", archs=("sm_90",))], {}, id="another-target-s"
-        ),
-    ],
-)
-def test_no_alternative(tuples: list[Any], options: dict[str, Any]) -> None:
+def test_what_a_snapshot_lacks_is_no_news_where_bytes_decide() -> None:
+    refusal = make_reason(subject="ext 1.0", object="torch 2.10.0", grade="measured")
     judgement = verdict(
-        TEXT, "torch==9.9", "ext==1.0", knowledge=make_knowledge(*tuples), **options
+        f"torch 2.10.0 {X} needs gone\next 1.0 {X}\ngone 1.0 snapshot:2026-01-01 missing",
+        "torch==2.10.0",
+        "ext==1.0",
+        evidence=FakeEvidence(refused={("ext 1.0", "torch 2.10.0"): (refusal,)}),
     )
-    assert judgement.verdict == "rejected"
-    assert judgement.alternatives == ()
+    assert (judgement.verdict, judgement.reasons) == ("rejected", (refusal,))

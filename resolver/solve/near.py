@@ -1,0 +1,72 @@
+"""How far releases lie from each other, and which lie near one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from resolver.solve.catalog import Catalog
+
+# Releases that count as near; more would mean reading more files than a suggestion is worth.
+_NEAR = 8
+
+
+class Distance(NamedTuple):
+    """0 for another build of the release, 1 within a minor, 2 within a major; then releases."""
+
+    tier: int
+    steps: int
+
+
+def pinned(specifier: SpecifierSet) -> Version | None:
+    """The exact version that a specifier names, None where it names none."""
+    for clause in specifier:
+        if clause.operator == "==" and not clause.version.endswith(".*"):
+            return Version(clause.version)
+    return None
+
+
+def distance(one: Version, other: Version, publics: Sequence[Version] = ()) -> Distance:
+    """How far two releases are apart, among all ``publics`` of their project."""
+    if one.public == other.public:
+        return Distance(0, 0)
+    tier = 3
+    if one.major == other.major:
+        tier = 1 if one.minor == other.minor else 2
+    low, high = sorted((_public(one), _public(other)))
+    between = sum(1 for public in publics if low < public < high)
+    return Distance(tier, between + 1)
+
+
+def around(catalog: Catalog, specifier: SpecifierSet) -> tuple[Version, ...]:
+    """The versions near the one that a specifier names, the nearest first, its own builds included.
+
+    A specifier that names none stands for the newest release that it allows. Of two that are as
+    far the newer one comes first.
+    """
+    named = pinned(specifier)
+    if named is None:
+        allowed = (p for p in catalog.publics if specifier.contains(p, prereleases=True))
+        named = next(allowed, None)
+        if named is None:
+            named = next(iter(catalog.publics), None)
+    if named is None:
+        return ()
+    center = named
+    nearest = sorted(
+        catalog.publics,
+        key=lambda p: (distance(center, p, catalog.publics), p < _public(center)),
+    )[:_NEAR]
+    found: dict[Version, None] = {}
+    for public in nearest:
+        group = [artifact.version for artifact in catalog.group(public)]
+        # The order among builds of a release is the target's, but the same local part comes first.
+        found |= dict.fromkeys(sorted(group, key=lambda v: v.local != center.local))
+    return tuple(found)
+
+
+def _public(version: Version) -> Version:
+    return version.__replace__(local=None)

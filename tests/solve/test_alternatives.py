@@ -1,0 +1,241 @@
+"""The nearest sets that work: which are tried, in what order, and that each one solves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.host import CUDA, HostNeed
+from resolver.model.knowledge import CudaRelease, Successor
+from resolver.model.outcome import Alternative
+from resolver.model.target import Target
+from resolver.solve.alternatives import MAX_SOLVES
+from resolver.solve.judge import judge
+from resolver.solve.near import Distance, around, distance
+from resolver.solve.strategy import resolve
+from tests.support.fakes import (
+    FakeIndex,
+    FakeRules,
+    make_catalog,
+    make_knowledge,
+    make_reason,
+    make_request,
+    make_target,
+    make_workspace,
+)
+
+TORCH = "torch 2.8.0\ntorch 2.9.0\ntorch 2.9.1\ntorch 2.10.0\ntorch 2.11.0\n"
+
+
+def release(version: str, archs: str = "sm120", driver: str = "525") -> CudaRelease:
+    return CudaRelease(
+        id=version,
+        version=CudaVersion.parse(version),
+        archs=tuple(map(Arch.parse, archs.split(","))),
+        driver_family=Version(driver),
+        driver_packaged=None,
+        archs_source="ptxas",
+        driver_source="the guide",
+    )
+
+
+def told(alternative: Alternative) -> str:
+    return ", ".join(f"{c.name} {c.before} -> {c.after}" for c in alternative.changes)
+
+
+def find(text: str, *asked: str, **options: Any) -> list[Alternative]:
+    """The alternatives of a rejected set; each is solved once more by its own pins."""
+    known = options.pop("knowledge", make_knowledge())
+    rules = options.pop("rules", lambda _: FakeRules())
+    target = options.pop("target", make_target())
+    index = FakeIndex(text)
+
+    def open_at(other: Target) -> Any:
+        return make_workspace(index, target=other, rules=rules(other))
+
+    @contextmanager
+    def elsewhere(other: Target) -> Iterator[Any]:
+        yield open_at(other)
+
+    request = make_request(*asked, **options)
+    judgement = judge(open_at(target), known, request, elsewhere)
+    assert judgement.verdict == "rejected"
+    again = judge(open_at(target), known, request, elsewhere)
+    assert again.alternatives == judgement.alternatives
+    for alternative in judgement.alternatives:
+        pins, *words = alternative.command.removeprefix("abilock resolve ").split(" --")
+        there = dict(word.split(" ", 1) for word in words if " " in word)
+        other = replace(
+            target,
+            cuda=CudaVersion.parse(there["cuda"]),
+            python=Version(f"{there['python']}.0") if "python" in there else target.python,
+        )
+        requirements = [str(Requirement(pin.strip("'"))) for pin in pins.split(" ")]
+        outcome = resolve(open_at(other), known, make_request(*requirements))
+        assert outcome.verdict == "solved", alternative.command
+    return list(judgement.alternatives)
+
+
+RELEASES = [
+    pytest.param(
+        TORCH + "ext 1 needs torch<2.10",
+        ["torch==2.11.0", "ext==1"],
+        ["torch 2.11.0 -> 2.9.1"],
+        id="the-nearest-release",
+    ),
+    pytest.param(
+        TORCH + "ext 1 needs torch==2.9.*\next 2 needs torch==2.10.*",
+        ["torch==2.10.0", "ext==1"],
+        ["torch 2.10.0 -> 2.9.1", "ext 1 -> 2"],
+        id="the-smaller-change-first",
+    ),
+    pytest.param(
+        "torch 2.9.1+cu128\ntorch 2.9.1+cu130\ntorch 2.11.0+cu128\next 1 needs torch==2.9.1+cu130",
+        ["torch==2.9.1+cu128", "ext"],
+        ["torch 2.9.1+cu128 -> 2.9.1+cu130"],
+        id="another-build",
+    ),
+    pytest.param(
+        TORCH + "a 1 needs torch==2.9.1\nb 1 needs torch==2.9.1",
+        ["torch==2.11.0", "a==1", "b==1"],
+        ["torch 2.11.0 -> 2.9.1"],
+        id="one-change-that-serves-all",
+    ),
+    pytest.param(
+        TORCH + "a 1 needs torch==2.9.1\na 2 needs torch==2.10.0\nb 1 needs torch==2.10.0",
+        ["torch==2.11.0", "a==1", "b==1"],
+        ["a 1 -> 2, torch 2.11.0 -> 2.10.0"],
+        id="two-changes",
+    ),
+    pytest.param(TORCH, ["torch==2.12.0"], ["torch 2.12.0 -> 2.11.0"], id="no-such-release"),
+    pytest.param(
+        TORCH + "ext 1 extras:x needs torch==2.9.1",
+        ["torch>=2.10", "ext[x]==1"],
+        ["torch >=2.10 -> 2.9.1"],
+        id="of-a-range",
+    ),
+    pytest.param("a 1 needs gone", ["a==1"], [], id="nothing-works"),
+    pytest.param("a 1 needs b==2\nb 1", ["a"], [], id="nothing-was-named"),
+]
+
+
+@pytest.mark.parametrize(("text", "asked", "expected"), RELEASES)
+def test_other_releases(text: str, asked: list[str], expected: list[str]) -> None:
+    assert [told(alternative) for alternative in find(text, *asked)] == expected
+
+
+def test_the_command_repeats_the_users_options() -> None:
+    text = TORCH + "ext 1 extras:x needs torch==2.9.1"
+    (found,) = find(
+        text, "torch==2.10.0", "ext[x]==1", options=("--python 3.12", "--driver 580", "--pre")
+    )
+    assert found.command == (
+        "abilock resolve 'ext[x]==1' 'torch==2.9.1' --cuda 13.0 --arch sm120 --python 3.12 "
+        "--driver 580 --pre"
+    )
+
+
+def _unmet(subject: str) -> HostNeed:
+    return HostNeed(CUDA, "another", subject, make_reason("cuda-mismatch", subject))
+
+
+def by_local(target: Target) -> FakeRules:
+    """A build for another CUDA major does not count."""
+    wrong = {
+        f"torch 2.9.1+cu{cuda}": (_unmet(f"torch 2.9.1+cu{cuda}"),)
+        for cuda in (126, 128, 130)
+        if cuda // 10 != target.cuda.major
+    }
+    return FakeRules(needs=wrong)
+
+
+def test_another_cuda_release_that_the_files_serve() -> None:
+    cudas = {r.version: r for r in map(release, ("12.6", "12.8", "12.9", "13.0"))}
+    found = find(
+        "torch 2.9.1+cu128",
+        "torch==2.9.1+cu128",
+        knowledge=make_knowledge(cuda=cudas),
+        rules=by_local,
+    )
+    assert list(map(told, found)) == ["<cuda> 13.0 -> 12.8"]
+    assert found[0].command == "abilock resolve 'torch==2.9.1+cu128' --cuda 12.8 --arch sm120"
+
+
+def test_a_cuda_release_must_know_the_gpu_and_run_on_the_driver() -> None:
+    cudas = [release("12.8", archs="sm90"), release("12.9", driver="590"), release("12.6")]
+    found = find(
+        "torch 2.9.1+cu128",
+        "torch==2.9.1+cu128",
+        knowledge=make_knowledge(cuda={r.version: r for r in cudas}),
+        rules=by_local,
+        target=make_target(driver="580"),
+    )
+    assert list(map(told, found)) == ["<cuda> 13.0 -> 12.6"]
+
+
+def test_another_python() -> None:
+    found = find("a 1 cp311-cp311-linux_x86_64", "a==1", options=("--python 3.12",))
+    assert list(map(told, found)) == ["<python> 3.12 -> 3.11"]
+    assert found[0].command == "abilock resolve 'a==1' --cuda 13.0 --arch sm120 --python 3.11"
+
+
+def test_the_successor_of_a_project() -> None:
+    successor = Successor(
+        id="new", project="old", successor="new", since=Version("2"), source="its page"
+    )
+    found = find(
+        TORCH + "old 1 needs torch==2.8.0\nnew 2 needs torch==2.11.0\ntorchx 1 needs torch==2.11.0",
+        "torch",
+        "torchx",
+        "old==1",
+        knowledge=make_knowledge(successors=(successor,)),
+    )
+    assert list(map(told, found)) == ["old 1 -> new 2"]
+
+
+def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"p{i}" for i in range(8)]
+    text = "\n".join(f"{name} 1 needs gone" for name in names)
+    calls: list[object] = []
+    import resolver.solve.alternatives as module
+
+    attempt = module.attempt
+    monkeypatch.setattr(module, "attempt", lambda *a: (calls.append(a), attempt(*a))[1])
+    assert find(text, *(f"{name}==1" for name in names)) == []
+    assert len(calls) == 2 * MAX_SOLVES  # asked twice
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("2.9.1", "2.9.1+cu130", Distance(0, 0)),
+        ("2.9.1", "2.9.0", Distance(1, 1)),
+        ("2.9.1", "2.11.0", Distance(2, 2)),
+        ("2.9.1", "3.0", Distance(3, 3)),
+    ],
+)
+def test_distance(one: str, other: str, expected: Distance) -> None:
+    publics = [Version(v) for v in ("3.0", "2.11.0", "2.10.0", "2.9.1", "2.9.0")]
+    assert distance(Version(one), Version(other), publics) == expected
+
+
+@pytest.mark.parametrize(
+    ("specifier", "expected"),
+    [
+        ("==2.9.1", "2.9.1 2.9.0 2.10.0 2.11.0 2.8.0"),
+        ("==2.9.5", "2.9.1 2.9.0 2.10.0 2.11.0 2.8.0"),
+        ("<2.9", "2.8.0 2.9.0 2.9.1 2.10.0 2.11.0"),
+        (">3", "2.11.0 2.10.0 2.9.1 2.9.0 2.8.0"),
+    ],
+)
+def test_around(specifier: str, expected: str) -> None:
+    catalog = make_catalog(TORCH, "torch")
+    assert " ".join(map(str, around(catalog, SpecifierSet(specifier)))) == expected
