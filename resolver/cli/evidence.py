@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from resolver.abi.history import History, Match
@@ -187,11 +188,9 @@ class WheelEvidence:
         if match is None or not read.link.mask >> match.index & 1:
             return ()
         refused = [
-            requirement.specifier
-            for requirement in metadata.requires
-            if canonicalize_name(requirement.name) == TORCH
-            and self._applies(requirement)
-            and not requirement.specifier.contains(torch.version, prereleases=True)
+            specifier
+            for specifier in self._declared(metadata)
+            if not specifier.contains(torch.version, prereleases=True)
         ]
         works = torch_range(read.link, read.link.mask)
         linked = link_evidence(read.link, match)
@@ -277,7 +276,37 @@ class WheelEvidence:
             ),
         )
         fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
-        return (*fatal, *_refuted(subject, metadata, torch, read)) if fatal else ()
+        if not fatal:
+            return ()
+        accepted = [
+            specifier
+            for specifier in self._declared(metadata)
+            if specifier.contains(torch.version, prereleases=True)
+        ]
+        if not accepted or len(accepted) < len(self._declared(metadata)):
+            return tuple(fatal)
+        # The metadata accepts a torch that the bytes refuse: that is worth saying.
+        declared = ",".join(sorted(filter(None, map(str, accepted))))
+        refuted = Reason(
+            code=Code.METADATA_MISMATCH,
+            severity=Severity.WARNING,
+            subject=subject,
+            object=f"torch {torch.version}",
+            needs=torch_range(read.link, read.link.mask) or "another torch",
+            found=f"metadata that accepts {f'torch{declared}' if declared else 'any torch'}",
+            grade=fatal[0].grade,
+            evidence=f"Requires-Dist and undefined symbols of {read.link.wheel.filename}",
+            remedy="do not rely on pip or uv here: they see the metadata alone",
+        )
+        return (*fatal, refuted)
+
+    def _declared(self, metadata: Metadata) -> list[SpecifierSet]:
+        """What the metadata asks of torch on this target."""
+        return [
+            requirement.specifier
+            for requirement in metadata.requires
+            if canonicalize_name(requirement.name) == TORCH and self._applies(requirement)
+        ]
 
     def _no_torch(self, subject: str, read: Read) -> Reason:
         works = torch_range(read.link, read.link.mask)
@@ -312,10 +341,7 @@ class WheelEvidence:
     def _may_link(self, artifact: Artifact, metadata: Metadata) -> bool:
         if artifact.name in _NEVER or not _is_native(artifact):
             return False
-        return artifact.name in self._named or any(
-            canonicalize_name(requirement.name) == TORCH and self._applies(requirement)
-            for requirement in metadata.requires
-        )
+        return artifact.name in self._named or bool(self._declared(metadata))
 
     def _applies(self, requirement: Requirement) -> bool:
         marker = requirement.marker
@@ -369,26 +395,3 @@ def _alternatives_unread(link: WheelLink) -> bool:
     loads nowhere.
     """
     return not link.mask and not any(row.load.curated for row in link.members)
-
-
-def _refuted(subject: str, metadata: Metadata, torch: Artifact, read: Read) -> tuple[Reason, ...]:
-    """Where the metadata accepts a torch that the bytes refuse, that is worth saying."""
-    for requirement in metadata.requires:
-        if canonicalize_name(requirement.name) != TORCH:
-            continue
-        if requirement.specifier.contains(torch.version, prereleases=True):
-            declared = f"torch{requirement.specifier}" if requirement.specifier else "any torch"
-            return (
-                Reason(
-                    code=Code.METADATA_MISMATCH,
-                    severity=Severity.WARNING,
-                    subject=subject,
-                    object=f"torch {torch.version}",
-                    needs=torch_range(read.link, read.link.mask) or "another torch",
-                    found=f"metadata that accepts {declared}",
-                    grade=read.grade,
-                    evidence=f"Requires-Dist and undefined symbols of {read.link.wheel.filename}",
-                    remedy="do not rely on pip or uv here: they see the metadata alone",
-                ),
-            )
-    return ()
