@@ -75,7 +75,15 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(f"the tests reach no other machine: {address}")
         connect(self, address)
 
+    look_up = socket.getaddrinfo
+
+    def only_numbers(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host != "127.0.0.1":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *arguments, **options)
+
     monkeypatch.setattr(socket.socket, "connect", only_here)
+    monkeypatch.setattr(socket, "getaddrinfo", only_numbers)
 
 
 @pytest.fixture
