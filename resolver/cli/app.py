@@ -15,6 +15,7 @@ from resolver.cli.export import export
 from resolver.cli.inspect import inspect
 from resolver.cli.knowledge import app as knowledge_app
 from resolver.cli.resolve import resolve
+from resolver.cli.target import target
 from resolver.cli.why import why
 from resolver.errors import AbilockError
 
@@ -34,6 +35,7 @@ app.command()(why)
 app.command()(inspect)
 app.command()(diff)
 app.command()(check)
+app.command()(target)
 app.add_typer(knowledge_app)
 
 

@@ -29,7 +29,7 @@ from resolver.load.records import check_records, check_toolkit
 from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
-from resolver.model.reason import Reason, Severity
+from resolver.model.reason import Code, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
 
@@ -106,9 +106,15 @@ def check_environment(
 
 
 def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
-    """The gravest first, else in the order they were found; each once."""
-    unique = list(dict.fromkeys(findings))
-    return tuple(sorted(unique, key=lambda reason: _RANK[reason.severity]))
+    """The gravest first, else in the order they were found; of what is one fact, the gravest."""
+    chosen: dict[tuple[object, ...], Reason] = {}
+    for reason in sorted(findings, key=lambda reason: _RANK[reason.severity]):
+        key = (reason.code, reason.subject, reason.object, reason.needs)
+        told = any(other.object == reason.object for other in chosen.values())
+        if reason.code is Code.SHADOWED_LIBRARY and reason.subject.startswith("torch ") and told:
+            continue  # what fails by it is told
+        chosen.setdefault(key, reason)
+    return tuple(chosen.values())
 
 
 def _version(text: str) -> Version | None:

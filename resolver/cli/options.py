@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 from packaging.version import InvalidVersion, Version
 
+from resolver.cli import console
+from resolver.cli.accelerator import Accelerator, probe_accelerator
 from resolver.cli.host import DEFAULT_GLIBC, Host
 from resolver.compat.gpu import find_gpu, nearest_gpu
 from resolver.compat.rules import nearest_cuda
 from resolver.errors import UsageError
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
-from resolver.model.target import Target
+from resolver.model.target import Target, driver_text
 
 MACHINES = ("x86_64", "aarch64")
 # Wheels are looked at whatever glibc they want; PEP 600 tags end where glibc does.
@@ -71,8 +73,15 @@ def make_target(
     glibc: str | None = None,
     driver: str | None = None,
     toolkit: str | None = None,
+    accelerator: Accelerator | None = None,
 ) -> Target:
-    """The target that options and machine describe. Raises UsageError, naming the option."""
+    """The target that options and machine describe. Raises UsageError, naming the option.
+
+    Without a CUDA release or without a GPU, those of this machine count: ``accelerator``, which is
+    asked for where it is not given.
+    """
+    if cuda is None or (arch is None and gpu is None):
+        cuda, arch, driver = _from_machine(knowledge, accelerator, cuda, arch, gpu, driver)
     if cuda is None:
         raise UsageError(
             "no CUDA version given", hint="add --cuda VERSION, for example --cuda 13.0"
@@ -89,6 +98,31 @@ def make_target(
         toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
         gpu=gpu,
     )
+
+
+def _from_machine(
+    knowledge: Knowledge,
+    accelerator: Accelerator | None,
+    cuda: str | None,
+    arch: str | None,
+    gpu: str | None,
+    driver: str | None,
+) -> tuple[str | None, str | None, str | None]:
+    """CUDA, GPUs and driver, what is not given being this machine's; and says so."""
+    found = accelerator or probe_accelerator(knowledge)
+    said = []
+    if cuda is None and (guess := found.cuda(knowledge)) is not None:
+        cuda = str(guess[0])
+        said.append(f"CUDA {cuda}, {guess[1]}")
+    if arch is None and gpu is None and found.archs:
+        arch = ",".join(map(str, found.archs))
+        said.append(f"{found.devices[0].name}, {arch} ({found.source})")
+    if driver is None and found.driver is not None and said:
+        driver = driver_text(found.driver)
+        said.append(f"driver {driver}")
+    if said and accelerator is None:
+        console.words(f"This machine: {'; '.join(said)}.")
+    return cuda, arch, driver
 
 
 def make_platform(

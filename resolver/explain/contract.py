@@ -207,13 +207,38 @@ class KnowledgeValidateModel(_Model):
     problems: list[ProblemModel]
 
 
+class GpuModel(_Model):
+    """One GPU of this machine."""
+
+    name: str
+    arch: str | None
+
+
+class ToolkitModel(_Model):
+    """One CUDA toolkit of this machine."""
+
+    version: str
+    path: str
+
+
 class TargetDocument(_Model):
-    """``abilock target --format json``."""
+    """``abilock target --format json``; ``target`` is null where CUDA or GPU are not known.
+
+    ``sources`` says of each value of the target where it comes from. The rest is this machine,
+    whatever the options say; ``driver_cuda`` is the newest CUDA that the driver says it runs.
+    """
 
     version: Literal[1] = 1
-    target: TargetModel
+    target: TargetModel | None
     tags: list[str]
     sources: dict[str, str]
+    gpus: list[GpuModel]
+    driver: str | None
+    driver_cuda: str | None
+    toolkits: list[ToolkitModel]
+    glibc: str | None
+    libstdcxx: str | None
+    python: str
 
 
 class LinksModel(_Model):

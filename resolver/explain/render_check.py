@@ -26,7 +26,7 @@ def check_text(report: Report) -> str:
     }[report.verdict]
     blocks = [f"{head}; {counted}"]
     if report.target is not None:
-        blocks[0] += f"\n  for {target_text(report.target)}"
+        blocks[0] += f"\n  for {target_text(report.target)}".replace(", ,", ",")
     for severity, title in _HEADS:
         found = [reason for reason in report.findings if reason.severity is severity]
         if found:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.object_store import DiskFiles
 from resolver.load.preload import PreloadRule, TorchImport, import_torch
-from resolver.load.process import Fault, Loaded, MissingLibrary, Process
+from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
 from resolver.load.search import LoaderHost
 from resolver.model.shared_object import SharedObject
 
@@ -177,7 +177,22 @@ def _package(
         if not loaded.works and not member.role.curated:
             helped = _with_own(after.copy(), loaded, member.path, distribution, environment)
             loaded = helped or loaded
+        if any(isinstance(fault, MissingLibrary) for fault in loaded.faults):
+            own = [f"{distribution.site}/{name}" for name in distribution.native]
+            loaded = replace(loaded, faults=_without_own(loaded.faults, own, files))
         yield _attempt(distribution, member, loaded, after, counted)
+
+
+def _without_own(
+    faults: Sequence[Fault], own: Sequence[str], files: DiskFiles
+) -> tuple[Fault, ...]:
+    """The faults without symbols that a library of the package defines which did not load."""
+    missing = {fault.name for fault in faults if isinstance(fault, MissingSymbol)}
+    for path in own:
+        if missing and (facts := files.read(path)) is not None:
+            missing -= facts.plain
+            missing -= facts.versioned.keys()
+    return tuple(f for f in faults if not isinstance(f, MissingSymbol) or f.name in missing)
 
 
 def _attempt(

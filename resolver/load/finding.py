@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 
 _HOST = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_\d")
 _TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
+_MAX_SEARCHED = 6
 _STEM = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so")
 
 
@@ -87,6 +89,16 @@ class Surroundings:
             if place == path:
                 return distribution
         return None
+
+    def owners(self, path: str) -> list[Distribution]:
+        """Every distribution that recorded this file."""
+        path = posixpath.normpath(path)
+        found = self.places.get(posixpath.basename(path), ())
+        return [distribution for place, distribution in found if place == path]
+
+    def exists(self, path: str) -> bool:
+        """Whether the file is there."""
+        return os.path.exists(path)
 
     def shown(self, path: str) -> str:
         """A path as people read it: below site-packages where it lies there."""
@@ -158,17 +170,24 @@ def _package(
             best = min(choices, key=lambda c: (_cost(choices[c]), _descending(c)))
             chosen += [(a, Severity.FATAL) for a in choices[best] if _fails(a)]
     seen: dict[tuple[object, ...], Reason] = {}
+    broken = {posixpath.basename(attempt.path) for attempt, _ in chosen}
     for attempt, severity in chosen:
         subject = str(attempt.distribution)
         if attempt.unreadable is not None:
             reason = _unreadable(subject, attempt.path, attempt.unreadable, around, severity)
             seen.setdefault((reason.code, reason.member), reason)
             continue
-        for group in _groups(attempt.faults, around.symbols):
+        # A library of the package's own that does not load is told itself.
+        faults = [f for f in attempt.faults if not _is_one_of(f, broken)]
+        for group in _groups(faults, around.symbols):
             reason = _reason(group, subject, severity, around, preloads, attempt)
             key = (reason.code, reason.object, reason.needs, reason.severity)
             seen.setdefault(key, reason)
     yield from seen.values()
+
+
+def _is_one_of(fault: Fault, names: set[str]) -> bool:
+    return isinstance(fault, MissingLibrary) and fault.name in names
 
 
 def _cost(members: list[Attempt]) -> tuple[int, int]:
@@ -228,10 +247,22 @@ def _missing_library(
 ) -> Reason:
     name = posixpath.basename(fault.name)
     member = around.shown(fault.needed_by)
-    tried = [posixpath.dirname(around.shown(path)) or "." for path in fault.tried]
-    searched = ", ".join(dict.fromkeys(tried)) or "nowhere"
-    evidence = f"DT_NEEDED of {member}; searched: {searched}"
-    places = around.places.get(name, [])
+    evidence = f"DT_NEEDED of {member}; searched: {_searched(fault, around)}"
+    recorded = around.places.get(name, [])
+    places = [(path, owner) for path, owner in recorded if around.exists(path)]
+    if recorded and not places:
+        owner = recorded[0][1]
+        return Reason(
+            code=Code.MISSING_LIBRARY,
+            severity=severity,
+            subject=subject,
+            object=str(owner),
+            member=member,
+            needs=name,
+            found=f"no such file, although {owner} recorded {around.shown(recorded[0][0])}",
+            evidence=f"{evidence}; RECORD of {owner}",
+            remedy=around.command("install --reinstall", f"{owner.name}=={owner.version}"),
+        )
     shadow = _shadow(name, places, around, preloads)
     if shadow is not None:
         path, leftover, folder = shadow
@@ -316,6 +347,17 @@ def _missing_library(
         if posixpath.basename(fault.needed_by) == name
         else f"Install what brings {name}.",
     )
+
+
+def _searched(fault: MissingLibrary, around: Surroundings) -> str:
+    """The directories that were searched, in order, those of the processor left out."""
+    tried = dict.fromkeys(
+        posixpath.dirname(around.shown(path)) or "."
+        for path in fault.tried
+        if "/glibc-hwcaps/" not in path
+    )
+    more = f" and {len(tried) - _MAX_SEARCHED} more" if len(tried) > _MAX_SEARCHED else ""
+    return ", ".join(list(tried)[:_MAX_SEARCHED]) + more if tried else "nowhere"
 
 
 def _brings(name: str, around: Surroundings) -> Library | None:
@@ -411,7 +453,12 @@ def _missing_symbols(
         if severity is Severity.DEGRADED:
             remedy = f"The package imports without it; for this feature: {remedy}"
     elif library is not None:
-        remedy = around.command("install --reinstall", library[1].name)
+        path, owner = library
+        keep = f"{owner.name}=={owner.version}"
+        others = [each.name for each in around.owners(path) if each.name != owner.name]
+        remedy = around.command("install --reinstall", keep)
+        if others:
+            remedy = f"{around.command('uninstall', *others)} && {remedy}"
     else:
         remedy = f"Use another release of {project}."
     return Reason(
@@ -422,8 +469,11 @@ def _missing_symbols(
         member=around.shown(getattr(first, "needed_by", "")),
         needs="; ".join(known.describe(name) for name in named) + more,
         found="; ".join(
-            instead.get(name) or (_lacks(library, around) if library else "no symbol of that name")
-            for name in named
+            dict.fromkeys(
+                instead.get(name)
+                or (_lacks(library, around) if library else "no symbol of that name")
+                for name in named
+            )
         ),
         symbols=symbols,
         works_with=works,
@@ -435,7 +485,7 @@ def _missing_symbols(
 
 
 def _lacks(library: tuple[str, Distribution], around: Surroundings) -> str:
-    return f"{around.shown(library[0])} of {library[1]}, which does not define it"
+    return f"{around.shown(library[0])}, which does not define it"
 
 
 def _meant(symbol: str, around: Surroundings) -> tuple[str, Distribution] | None:

@@ -100,8 +100,7 @@ class RealEnvironment:
 
     def try_import(self, module: str) -> tuple[bool, str]:
         """Import under a stub of the driver that has what is installed now."""
-        objects = [*self.site.glob("torch/lib/*.so")]
-        objects += [path for path in self.site.rglob("*.so") if path.stat().st_size > 100_000]
+        objects = [path for path in self.site.rglob("*.so*") if path.is_file()]
         build_stub(self.stub, objects)
         done = run(
             self.prefix / "bin" / "python",
@@ -151,8 +150,10 @@ def pair(environment: RealEnvironment, wheel: str) -> Pair:
         about = [f for f in document["findings"] if f["subject"].startswith(f"{project} ")]
         symbols = {}
         for finding in about:
-            if finding["code"] == "missing-symbol":
+            if finding["code"] == "missing-symbol" and finding["member"]:
                 member = environment.site / finding["member"]
+                if not member.exists():  # a finding about torch itself
+                    continue
                 ours = {name for name in finding["symbols"] if is_torch_symbol(name)}
                 symbols[finding["member"]] = (ours, environment.ldd(member))
         return Pair(

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from resolver.cli import accelerator, options
+from resolver.cli.accelerator import Accelerator, Device, Toolkit
+from resolver.cli.host import Host
+from resolver.compat.load import load_knowledge
+from resolver.errors import UsageError
+from resolver.model.cuda import Arch, CudaVersion
+
+HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 35))
+
+_NVML = """
+#include <string.h>
+int nvmlInit_v2(void){return 0;}
+int nvmlShutdown(void){return 0;}
+int nvmlSystemGetDriverVersion(char *text, unsigned n){strncpy(text, "580.65.06", n); return 0;}
+int nvmlSystemGetCudaDriverVersion_v2(int *v){*v = 13000; return 0;}
+int nvmlDeviceGetCount_v2(unsigned *n){*n = 2; return 0;}
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h){*h = (void *)(long)(i + 1); return 0;}
+int nvmlDeviceGetName(void *h, char *text, unsigned n){
+  strncpy(text, "NVIDIA RTX PRO 6000 Blackwell Server Edition", n); return 0;}
+int nvmlDeviceGetCudaComputeCapability(void *h, int *major, int *minor){
+  *major = 12; *minor = 0; return (long)h == 2 ? 3 : 0;}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc for a stand-in of NVML")
+def test_nvml_is_asked(tmp_path: Path) -> None:
+    source = tmp_path / "nvml.c"
+    source.write_text(_NVML)
+    library = tmp_path / "libnvidia-ml.so.1"
+    command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(library), str(source)]
+    subprocess.run(command, check=True)
+    found = accelerator._nvml(str(library))
+    assert found is not None
+    assert found.driver == Version("580.65.06")
+    assert found.supported == CudaVersion(13, 0)
+    assert [device.arch for device in found.devices] == [Arch(12, 0), None]
+
+
+def test_no_nvml() -> None:
+    assert accelerator._nvml("libno-such-library.so.1") is None
+
+
+def test_nvidia_smi_is_read() -> None:
+    rows = "NVIDIA H100 80GB HBM3, 9.0, 550.54.14\nNVIDIA Thing, [N/A], 550.54.14\n"
+    found = accelerator.parse_smi(rows, "12.4")
+    assert found.devices == (
+        Device(name="NVIDIA H100 80GB HBM3", arch=Arch(9, 0)),
+        Device(name="NVIDIA Thing", arch=None),
+    )
+    assert found.driver == Version("550.54.14")
+    assert found.supported == CudaVersion(12, 4)
+
+
+def test_proc_is_read(tmp_path: Path) -> None:
+    base = tmp_path / "proc/driver/nvidia"
+    (base / "gpus/0000:01:00.0").mkdir(parents=True)
+    (base / "version").write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
+        "GCC version:  gcc version 12.3.0\n"
+    )
+    information = base / "gpus/0000:01:00.0/information"
+    information.write_text("Model: \t\t NVIDIA H100 PCIe\nIRQ:   \t\t 24\n")
+    found = accelerator.read_proc(tmp_path)
+    assert found is not None
+    assert found.driver == Version("580.65.06")
+    named = accelerator._named(found, (), load_knowledge())
+    assert named.archs == (Arch(9, 0),)
+    assert named.cuda(load_knowledge()) == (
+        CudaVersion(13, 0),
+        "the newest that the driver runs (/proc/driver/nvidia)",
+    )
+
+
+def test_no_proc(tmp_path: Path) -> None:
+    assert accelerator.read_proc(tmp_path) is None
+
+
+def _toolkit(path: Path, name: str, text: str) -> None:
+    (path / "bin").mkdir(parents=True)
+    (path / "bin/nvcc").touch()
+    (path / name).parent.mkdir(exist_ok=True)
+    (path / name).write_text(text)
+
+
+def test_toolkits_side_by_side(tmp_path: Path) -> None:
+    local = tmp_path / "usr/local"
+    _toolkit(local / "cuda-13.0", "version.json", '{"cuda": {"version": "13.0.1"}}')
+    _toolkit(local / "cuda-12.4", "include/cuda.h", "#define CUDA_VERSION 12040\n")
+    _toolkit(local / "cuda-10.2", "version.txt", "CUDA Version 10.2.89\n")
+    (local / "cuda-9.9").mkdir()
+    (local / "cuda").symlink_to("cuda-12.4")
+    found = [(str(t.version), Path(t.path).name) for t in accelerator.find_toolkits(tmp_path)]
+    assert found == [("12.4", "cuda"), ("13.0", "cuda-13.0"), ("10.2", "cuda-10.2")]
+
+
+GPU = Accelerator(
+    devices=(Device(name="NVIDIA RTX PRO 6000", arch=Arch(12, 0)),),
+    driver=Version("580.65.06"),
+    supported=CudaVersion(13, 0),
+    source="NVML",
+)
+
+
+@pytest.mark.parametrize(
+    ("toolkits", "cuda"),
+    [((), "13.0"), ((CudaVersion(12, 8),), "12.8"), ((CudaVersion(13, 2),), "13.0")],
+)
+def test_cuda_is_that_of_a_toolkit_the_driver_runs(
+    toolkits: tuple[CudaVersion, ...], cuda: str
+) -> None:
+    machine = Accelerator(
+        devices=GPU.devices,
+        driver=GPU.driver,
+        supported=GPU.supported,
+        toolkits=tuple(Toolkit(version=version, path="/usr/local/cuda") for version in toolkits),
+        source="NVML",
+    )
+    answer = machine.cuda(load_knowledge())
+    assert answer is not None
+    assert str(answer[0]) == cuda
+
+
+def test_target_without_options_is_this_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(options, "probe_accelerator", lambda _: GPU)
+    target = options.make_target(load_knowledge(), HOST, cuda=None, arch=None)
+    assert (str(target.cuda), target.archs_text, str(target.driver)) == (
+        "13.0",
+        "sm_120",
+        "580.65.6",
+    )
+    assert capsys.readouterr().err == (
+        "This machine: CUDA 13.0, the newest that the driver runs (NVML); NVIDIA RTX PRO 6000, "
+        "sm_120 (NVML); driver 580.65.06.\n"
+    )
+
+
+def test_options_win_over_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "probe_accelerator", lambda _: GPU)
+    target = options.make_target(load_knowledge(), HOST, cuda="12.8", arch=None, driver="570.26")
+    assert (str(target.cuda), target.archs_text, str(target.driver)) == ("12.8", "sm_120", "570.26")
+
+
+def test_complete_options_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> Accelerator:
+        raise AssertionError
+
+    monkeypatch.setattr(options, "probe_accelerator", refuse)
+    target = options.make_target(load_knowledge(), HOST, cuda="12.8", arch="sm90")
+    assert target.driver is None
+
+
+def test_without_a_gpu_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "probe_accelerator", lambda _: Accelerator())
+    with pytest.raises(UsageError, match="no CUDA version given"):
+        options.make_target(load_knowledge(), HOST, cuda=None, arch="sm90")
+    with pytest.raises(UsageError, match="no GPU architecture given"):
+        options.make_target(load_knowledge(), HOST, cuda="13.0", arch=None)
