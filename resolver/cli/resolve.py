@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -34,6 +35,8 @@ from resolver.cli.requirement import Stated, collect, load_requirements
 from resolver.errors import UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Outcome
+from resolver.model.target import Target
+from resolver.solve.workspace import Workspace
 
 
 class Format(StrEnum):
@@ -151,6 +154,7 @@ def resolve(
     from resolver.explain.render_text import outcome_text
     from resolver.export import pylock
     from resolver.solve import strategy
+    from resolver.solve.relax import find_relaxations
 
     to_stdout = str(output) == "-"
     if to_stdout and format is Format.JSON:
@@ -194,22 +198,28 @@ def resolve(
         no_cache=no_cache,
         cache_dir=cache_dir,
     )
-    with (
-        console.reading() as on_read,
-        wiring.open_workspace(
-            known,
-            target,
-            options,
-            overrides=overrides_of(override),
-            exclude_newer=None if exclude_newer is None else wiring.parse_day(exclude_newer),
-            named_tags=named_tags(stated),
-            fetch_hashes=fetch_hashes,
-            on_read=on_read,
-        ) as workspace,
-    ):
-        outcome = strategy.resolve(workspace, known, request)
-        if workspace.builder.hash_of is not None:
-            outcome = _with_hashes(outcome, workspace.builder.hash_of)
+    limit = None if exclude_newer is None else wiring.parse_day(exclude_newer)
+    with console.reading() as on_read:
+
+        def open_at(other: Target) -> AbstractContextManager[Workspace]:
+            return wiring.open_workspace(
+                known,
+                other,
+                options,
+                overrides=overrides_of(override),
+                exclude_newer=limit,
+                named_tags=named_tags(stated),
+                fetch_hashes=fetch_hashes,
+                on_read=on_read,
+            )
+
+        with open_at(target) as workspace:
+            outcome = strategy.resolve(workspace, known, request)
+            if outcome.verdict == "conflict":
+                relaxations = find_relaxations(workspace, known, request, outcome, open_at)
+                outcome = replace(outcome, relaxations=relaxations)
+            if workspace.builder.hash_of is not None:
+                outcome = _with_hashes(outcome, workspace.builder.hash_of)
     if outcome.verdict == "solved":
         lock = pylock.build_lock(
             outcome,

@@ -116,7 +116,7 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
         reasons=[reason_model(reason) for reason in outcome.reasons],
         notes=list(outcome.notes),
         conflict=conflict,
-        relaxations=[],
+        relaxations=list(outcome.relaxations),
     )
 
 

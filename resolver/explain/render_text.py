@@ -99,6 +99,15 @@ def _no_solution(outcome: Outcome, conflict: Conflict) -> Iterator[str]:
         yield f"What cannot hold: {', '.join(conflict.requests)}."
     yield ""
     yield conflict_text(conflict)
+    if outcome.relaxations:
+        yield ""
+        one = (
+            "This alone solves it"
+            if len(outcome.relaxations) == 1
+            else "Each of these alone solves it"
+        )
+        yield f"{one}:"
+        yield from (f"  {text}" for text in outcome.relaxations)
     yield from _notes(outcome.notes)
 
 

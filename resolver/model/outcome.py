@@ -56,7 +56,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answer to ``resolve``. ``packages`` is sorted by name; empty on a conflict."""
+    """The answer to ``resolve``. ``packages`` is sorted by name; empty on a conflict.
+
+    ``relaxations`` are what to give up, any one of them, so that a conflict solves.
+    """
 
     target: Target
     requests: tuple[str, ...]
@@ -67,6 +70,7 @@ class Outcome:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     conflict: Conflict | None = None
+    relaxations: tuple[str, ...] = ()
 
     def package(self, name: str) -> Package | None:
         """The package of that normalized name, None where the solution has none."""

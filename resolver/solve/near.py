@@ -41,25 +41,28 @@ def distance(one: Version, other: Version, publics: Sequence[Version] = ()) -> D
     return Distance(tier, between + 1)
 
 
-def around(catalog: Catalog, specifier: SpecifierSet) -> tuple[Version, ...]:
+def around(catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False) -> tuple[Version, ...]:
     """The versions near the one that a specifier names, the nearest first, its own builds included.
 
     A specifier that names none stands for the newest release that it allows. Of two that are as
-    far the newer one comes first.
+    far the newer one comes first. Pre-releases count with ``pre``, beside a pre-release, and where
+    there is nothing else.
     """
     named = pinned(specifier)
+    finals = [p for p in catalog.publics if not p.is_prerelease]
+    with_pre = pre or not finals or (named is not None and named.is_prerelease)
+    publics = catalog.publics if with_pre else finals
     if named is None:
-        allowed = (p for p in catalog.publics if specifier.contains(p, prereleases=True))
+        allowed = (p for p in publics if specifier.contains(p, prereleases=True))
         named = next(allowed, None)
         if named is None:
-            named = next(iter(catalog.publics), None)
+            named = next(iter(publics), None)
     if named is None:
         return ()
     center = named
-    nearest = sorted(
-        catalog.publics,
-        key=lambda p: (distance(center, p, catalog.publics), p < _public(center)),
-    )[:_NEAR]
+    nearest = sorted(publics, key=lambda p: (distance(center, p, publics), p < _public(center)))[
+        :_NEAR
+    ]
     found: dict[Version, None] = {}
     for public in nearest:
         group = [artifact.version for artifact in catalog.group(public)]

@@ -118,6 +118,9 @@ version-conflict: b<1
   found       1.0, 2.0, 3.0a1
   known by    versions listed by default (measured)
   fix         newest release: b==2.0
+
+This alone solves it:
+  b 2.0 in place of b<1
 """
     )
     assert Path("pylock.toml").read_bytes() == first

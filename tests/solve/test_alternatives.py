@@ -17,9 +17,9 @@ from resolver.model.host import CUDA, HostNeed
 from resolver.model.knowledge import CudaRelease, Successor
 from resolver.model.outcome import Alternative
 from resolver.model.target import Target
-from resolver.solve.alternatives import MAX_SOLVES
 from resolver.solve.judge import judge
 from resolver.solve.near import Distance, around, distance
+from resolver.solve.neighbour import MAX_SOLVES
 from resolver.solve.strategy import resolve
 from tests.support.fakes import (
     FakeIndex,
@@ -205,7 +205,7 @@ def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     names = [f"p{i}" for i in range(8)]
     text = "\n".join(f"{name} 1 needs gone" for name in names)
     calls: list[object] = []
-    import resolver.solve.alternatives as module
+    import resolver.solve.neighbour as module
 
     attempt = module.attempt
     monkeypatch.setattr(module, "attempt", lambda *a: (calls.append(a), attempt(*a))[1])
@@ -239,3 +239,12 @@ def test_distance(one: str, other: str, expected: Distance) -> None:
 def test_around(specifier: str, expected: str) -> None:
     catalog = make_catalog(TORCH, "torch")
     assert " ".join(map(str, around(catalog, SpecifierSet(specifier)))) == expected
+
+
+def test_around_final_releases_only_those_count() -> None:
+    catalog = make_catalog(TORCH + "torch 2.12.0rc1", "torch")
+    assert Version("2.12.0rc1") not in around(catalog, SpecifierSet(">3"))
+    assert around(catalog, SpecifierSet(">3"), pre=True)[0] == Version("2.12.0rc1")
+    assert around(catalog, SpecifierSet("==2.12.0rc1"))[0] == Version("2.12.0rc1")
+    only = make_catalog("torch 1.0rc1", "torch")
+    assert around(only, SpecifierSet(">3")) == (Version("1.0rc1"),)

@@ -1,0 +1,281 @@
+"""Neighbours of a request: the same with one thing or two changed, and whether they solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.errors import IndexFailure
+from resolver.model.artifact import Artifact
+from resolver.model.cuda import CudaVersion
+from resolver.model.host import CUDA, PYTHON
+from resolver.model.knowledge import Knowledge
+from resolver.model.outcome import Alternative, Change, Outcome
+from resolver.model.reason import Code, Grade, Severity
+from resolver.model.target import Target
+from resolver.solve.near import Distance, around, distance, pinned
+from resolver.solve.strategy import Request, attempt
+from resolver.solve.workspace import Workspace
+
+MAX_SOLVES = 12
+_CUDA_TRIALS = 2
+_PYTHON_TRIALS = 2
+_PYTHONS = tuple(Version(f"3.{minor}.0") for minor in range(10, 15))
+_OF_CUDA = frozenset({Code.CUDA_MISMATCH, Code.NO_DEVICE_CODE, Code.DRIVER_TOO_OLD})
+
+# Opens the same indexes for another target.
+Elsewhere = Callable[[Target], AbstractContextManager[Workspace]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A neighbour to solve.
+
+    ``freed`` are the projects whose release is looked for near the one that was named;
+    ``replaced`` says which project a new one stands for.
+    """
+
+    requirements: tuple[Requirement, ...]
+    freed: tuple[NormalizedName, ...] = ()
+    target: Target | None = None
+    replaced: Mapping[NormalizedName, NormalizedName] = field(default_factory=dict)
+
+
+class Neighbours:
+    """The neighbours of one request; ``solves`` counts those that were solved."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        knowledge: Knowledge,
+        request: Request,
+        elsewhere: Elsewhere | None,
+    ) -> None:
+        self.solves = 0
+        self.hit = False  # whether the last trial solved
+        self._workspace = workspace
+        self._knowledge = knowledge
+        self._request = request
+        self._elsewhere = elsewhere
+        self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
+        self._named = tuple(name for name, r in self._asked.items() if r.specifier)
+
+    # what to try
+
+    def other_releases(
+        self, count: int, among: Sequence[NormalizedName] | None = None
+    ) -> Iterator[Trial]:
+        """Look for other releases of ``count`` of the named packages, or of some of them."""
+        named = [name for name in self._named if among is None or name in among]
+        for freed in combinations(named, count):
+            yield Trial(requirements=self._requirements(freed), freed=freed)
+
+    def other_cuda(self, codes: set[Code], *, freed: bool = False) -> Iterator[Trial]:
+        """Another CUDA release, the nearest that the named files serve."""
+        if self._elsewhere is None or not codes & _OF_CUDA:
+            return
+        for cuda in self._other_cudas()[:_CUDA_TRIALS]:
+            other = replace(self._workspace.target, cuda=cuda, toolkit=None)
+            for names in combinations(self._named, 1) if freed else [()]:
+                yield Trial(requirements=self._requirements(names), freed=names, target=other)
+                if self.hit:
+                    return  # the next one lies further off
+
+    def other_python(self, codes: set[Code]) -> Iterator[Trial]:
+        """Another Python, the nearest first."""
+        if self._elsewhere is None or Code.PYTHON_UNSUPPORTED not in codes:
+            return
+        target = self._workspace.target
+        others = [p for p in _PYTHONS if (p.major, p.minor) != target.python_minor]
+        others.sort(key=lambda p: (abs(p.minor - target.python.minor), p.minor))
+        for python in others[:_PYTHON_TRIALS]:
+            other = replace(target, python=python, free_threaded=False)
+            yield Trial(requirements=self._requirements(()), target=other)
+            if self.hit:
+                return
+
+    def successors(self) -> Iterator[Trial]:
+        """The project that a named one became, in any release."""
+        for known in self._knowledge.successors:
+            if known.project in self._asked and known.successor not in self._asked:
+                requirements = [
+                    Requirement(known.successor) if name == known.project else requirement
+                    for name, requirement in self._asked.items()
+                ]
+                yield Trial(
+                    requirements=tuple(requirements), replaced={known.successor: known.project}
+                )
+
+    def _requirements(self, freed: Sequence[NormalizedName]) -> tuple[Requirement, ...]:
+        return tuple(
+            without_version(requirement) if name in freed else requirement
+            for name, requirement in self._asked.items()
+        )
+
+    def _other_cudas(self) -> list[CudaVersion]:
+        """Other CUDA releases that know the GPUs, those that named files are for first."""
+        target = self._workspace.target
+        served: set[CudaVersion] = set()
+        for name in self._named:
+            specifier = self._asked[name].specifier
+            if pinned(specifier) is None:
+                continue
+            for listing in self._workspace.index.listings(name):
+                for version in listing.versions:
+                    if specifier.contains(version, prereleases=True):
+                        served |= self._served(listing.files(version))
+        known = [
+            release.version
+            for release in self._knowledge.cuda.values()
+            if release.version != target.cuda
+            and all(arch in release.archs for arch in target.archs)
+            and (target.driver is None or target.driver >= release.driver_family)
+        ]
+
+        def order(cuda: CudaVersion) -> tuple[bool, int, int, bool]:
+            return (
+                cuda not in served,
+                abs(cuda.major - target.cuda.major),
+                abs(cuda.minor - target.cuda.minor),
+                cuda > target.cuda,
+            )
+
+        return sorted(known, key=order)
+
+    def _served(self, files: Sequence[Artifact]) -> set[CudaVersion]:
+        texts = {self._workspace.rules.cuda_of(artifact) for artifact in files}
+        return {CudaVersion.parse(text) for text in texts if text is not None and text != "cpu"}
+
+    # how it comes out
+
+    def solve(self, trial: Trial) -> tuple[Alternative, tuple[object, ...]] | None:
+        """The alternative with its rank; None where it does not solve or changes nothing."""
+        outcome = self.attempt(trial)
+        changes = () if outcome is None else tuple(self._changes(trial, outcome))
+        if outcome is None or not changes:
+            return None
+        alternative = Alternative(
+            changes=changes,
+            verdict="accepted",
+            grade=self._grade(outcome),
+            command=command_of(outcome, trial.requirements, self._repeated(trial)),
+        )
+        self.hit = True
+        return alternative, self._rank(alternative)
+
+    def attempt(self, trial: Trial) -> Outcome | None:
+        """The solution of a trial; None where there is none, or an index does not answer."""
+        self.solves += 1
+        self.hit = False
+        there: AbstractContextManager[Workspace] = nullcontext(self._workspace)
+        if trial.target is not None and self._elsewhere is not None:
+            there = self._elsewhere(trial.target)
+        try:
+            with there as workspace:
+                outcome = attempt(workspace, self._knowledge, self._near(trial))
+        except IndexFailure:
+            return None
+        if outcome is None or any(r.severity is Severity.FATAL for r in outcome.reasons):
+            return None
+        return outcome
+
+    def _near(self, trial: Trial) -> Request:
+        """The request of a trial: freed packages stay near the release that was named."""
+        nearest = {}
+        limits = []
+        for name in trial.freed:
+            versions = around(
+                self._workspace.catalog(name), self._asked[name].specifier, pre=self._request.pre
+            )
+            if versions:
+                nearest[name] = versions
+                low, high = min(versions).public, max(versions).public
+                limits.append((Requirement(f"{name}>={low},<={high}"), "near what was named"))
+        return replace(
+            self._request,
+            requirements=tuple((requirement, "alternative") for requirement in trial.requirements),
+            constraints=(*self._request.constraints, *limits),
+            nearest=nearest,
+            locked={},
+        )
+
+    def _repeated(self, trial: Trial) -> Request:
+        """The request with the options that the trial's command repeats."""
+        if trial.target is None or trial.target.python == self._workspace.target.python:
+            return self._request
+        others = [o for o in self._request.options if not o.startswith("--python")]
+        return replace(self._request, options=(*others, f"--python {trial.target.python_short}"))
+
+    def _changes(self, trial: Trial, outcome: Outcome) -> Iterator[Change]:
+        target = self._workspace.target
+        if outcome.target.cuda != target.cuda:
+            yield Change(name=CUDA, before=str(target.cuda), after=str(outcome.target.cuda))
+        if outcome.target.python != target.python:
+            yield Change(name=PYTHON, before=target.python_short, after=outcome.target.python_short)
+        for requirement in sorted(trial.requirements, key=lambda r: canonicalize_name(r.name)):
+            name = canonicalize_name(requirement.name)
+            package = outcome.package(name)
+            if package is None:
+                continue
+            version = package.artifact.version
+            old = trial.replaced.get(name)
+            if old is not None:
+                yield Change(name=old, before=self._said(old), after=f"{name} {version}")
+            elif not self._asked[name].specifier.contains(version, prereleases=True):
+                yield Change(name=name, before=self._said(name), after=str(version))
+
+    def _said(self, name: NormalizedName) -> str | None:
+        """What was asked of a package, as a version where it is one."""
+        specifier = self._asked[name].specifier
+        exact = pinned(specifier)
+        return str(exact) if exact is not None else str(specifier) or None
+
+    def _grade(self, outcome: Outcome) -> Grade:
+        """The weakest pair of what was asked for; with none, how the set as a whole is known."""
+        about = [p for p in outcome.pairs if p.extension.split(" ")[0] in self._asked]
+        whole = outcome.tuple_.grade if outcome.tuple_ is not None else Grade.DECLARED
+        return max((p.grade for p in about), key=lambda grade: grade.rank, default=whole)
+
+    def _rank(self, alternative: Alternative) -> tuple[object, ...]:
+        """Fewest changes, then the smallest, then the best known, then by name."""
+        sizes = [self._size(change) for change in alternative.changes]
+        return (len(sizes), max(sizes), alternative.grade.rank, alternative.command)
+
+    def _size(self, change: Change) -> Distance:
+        if change.name in (CUDA, PYTHON):
+            before, after = Version(change.before or "0"), Version(change.after or "0")
+            return distance(before, after)
+        name = NormalizedName(change.name)
+        exact = pinned(self._asked[name].specifier)
+        if exact is None or change.after is None or " " in change.after:
+            return Distance(3, 0)
+        publics = self._workspace.catalog(name).publics
+        return distance(exact, Version(change.after), publics)
+
+
+def without_version(requirement: Requirement) -> Requirement:
+    """The requirement on any release."""
+    free = Requirement(str(requirement))
+    free.specifier = SpecifierSet()
+    return free
+
+
+def command_of(outcome: Outcome, requirements: Iterable[Requirement], request: Request) -> str:
+    """The command that locks a solution: what was asked for, in the versions that it has."""
+    pins = []
+    for requirement in requirements:
+        package = outcome.package(canonicalize_name(requirement.name))
+        if package is not None:
+            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+            pins.append(f"'{package.artifact.name}{extras}=={package.artifact.version}'")
+    target = outcome.target
+    arch = ",".join(str(a).replace("_", "") for a in target.archs)
+    words = [*sorted(pins), f"--cuda {target.cuda}", f"--arch {arch}", *request.options]
+    return " ".join(["abilock resolve", *words])
