@@ -18,8 +18,8 @@ from resolver.model.channel import DEFAULT_CHANNEL
 
 _TORCH = canonicalize_name("torch")
 _OLDEST = Version("2.4.0")
-# Extensions see no difference between the Pythons; these are read to prove it of each release.
-_INTERPRETERS = ("cp311", "cp312", "cp313")
+# The first one of a release makes its column; the others are read to prove that they agree.
+_INTERPRETERS = ("cp312", "cp311", "cp313")
 # On aarch64 the public wheels have CUDA since then (builds.toml).
 _AARCH64_CUDA = Version("2.11.0")
 
@@ -44,13 +44,17 @@ def build(
     directory = (path or knowledge_path()) / "abi"
     held = load_history(directory)
     read = {file.sha256 for column in held.builds for file in column.files}
+    covered = {(column.version, column.machine) for column in held.builds}
     wanted_releases = set(map(_release, release or ()))
     options = wiring.IndexOptions(channels=(DEFAULT_CHANNEL,))
     history: History | None = None if again else held
     count = 0
     with wiring.open_session(wiring.knowledge(), options, ()) as session:
         for artifact in _torch_wheels(session, wanted_releases):
-            if (artifact.sha256 in read) is not again:
+            known = (artifact.version, _machine(artifact)) in covered
+            if again and artifact.sha256 not in read:
+                continue
+            if not again and (artifact.sha256 in read or (known and not wanted_releases)):
                 continue
             source = session.opener(artifact)
             if source is None or artifact.sha256 is None:
@@ -58,7 +62,13 @@ def build(
             column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
             if column[0].machine == "aarch64" and column[0].cuda is None:
                 continue
-            history = extend_history(history, [column])
+            # Another Python's wheel joins the column of its release, or differs and is left out:
+            # it then inherits from it, as inferred.
+            agreeing = not again and any(
+                (build.version, build.machine) == (column[0].version, column[0].machine)
+                for build in (history.builds if history is not None else ())
+            )
+            history = extend_history(history, [column], agreeing=agreeing)
             count += 1
             console.words(f"{artifact.filename}: {column[0].symbols} symbols")
     if history is None or count == 0:
@@ -80,9 +90,19 @@ def _torch_wheels(session: wiring.Session, releases: set[Version]) -> Iterator[A
         for version in sorted(listing.versions):
             if version < _OLDEST or version.is_prerelease or (releases and version not in releases):
                 continue
-            for artifact in sorted(listing.files(version), key=lambda a: a.filename):
+            for artifact in sorted(listing.files(version), key=_order):
                 if artifact.kind == "wheel" and _counts(artifact, version):
                     yield artifact
+
+
+def _order(artifact: Artifact) -> tuple[int, str]:
+    found = {tag.interpreter for tag in artifact.tags}
+    ranks = [rank for rank, name in enumerate(_INTERPRETERS) if name in found]
+    return (min(ranks, default=len(_INTERPRETERS)), artifact.filename)
+
+
+def _machine(artifact: Artifact) -> str:
+    return "aarch64" if "aarch64" in artifact.filename else "x86_64"
 
 
 def _counts(artifact: Artifact, version: Version) -> bool:
