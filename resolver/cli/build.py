@@ -51,10 +51,8 @@ def build(
     count = 0
     with wiring.open_session(wiring.knowledge(), options, ()) as session:
         for artifact in _torch_wheels(session, wanted_releases):
-            known = (artifact.version, _machine(artifact)) in covered
-            if again and artifact.sha256 not in read:
-                continue
-            if not again and (artifact.sha256 in read or (known and not wanted_releases)):
+            known = (artifact.version, _machine(artifact)) in covered and not wanted_releases
+            if artifact.sha256 not in read if again else (artifact.sha256 in read or known):
                 continue
             source = session.opener(artifact)
             if source is None or artifact.sha256 is None:
@@ -62,13 +60,7 @@ def build(
             column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
             if column[0].machine == "aarch64" and column[0].cuda is None:
                 continue
-            # Another Python's wheel joins the column of its release, or differs and is left out:
-            # it then inherits from it, as inferred.
-            agreeing = not again and any(
-                (build.version, build.machine) == (column[0].version, column[0].machine)
-                for build in (history.builds if history is not None else ())
-            )
-            history = extend_history(history, [column], agreeing=agreeing)
+            history = extend_history(history, [column])
             count += 1
             console.words(f"{artifact.filename}: {column[0].symbols} symbols")
     if history is None or count == 0:
