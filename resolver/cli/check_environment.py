@@ -201,17 +201,23 @@ def _roles(
         if rule is None:
             return None
         kind: Literal["required", "optional", "one-of"] = "required"
-        if load.optional:
-            kind = "optional"
-        elif rule.load == "one-of":
+        if rule.load == "one-of":
             kind = "one-of"
+        elif load.optional:
+            kind = "optional"
         if rule.by == "gpu":
             choices = {choice_for_gpu(rule, arch) for arch in archs} or {rule.otherwise}
             if load.choice not in choices:
                 return "skipped"
         elif rule.by == "torch" and (torch is None or load.choice != choice_for_torch(torch)):
             return "skipped"
-        return MemberRole(kind=kind, group=rule.group, choice=load.choice, curated=True)
+        return MemberRole(
+            kind=kind,
+            group=rule.group,
+            choice=load.choice,
+            optional=load.optional,
+            curated=True,
+        )
 
     return role
 

@@ -168,7 +168,9 @@ def _package(
     for choices in groups.values():
         if not any(all(not _fails(a) for a in members) for members in choices.values()):
             best = min(choices, key=lambda c: (_cost(choices[c]), _descending(c)))
-            chosen += [(a, Severity.FATAL) for a in choices[best] if _fails(a)]
+            spared = any(attempt.role.optional for attempt in choices[best])
+            severity = Severity.DEGRADED if spared else Severity.FATAL
+            chosen += [(a, severity) for a in choices[best] if _fails(a)]
     seen: dict[tuple[object, ...], Reason] = {}
     broken = {posixpath.basename(attempt.path) for attempt, _ in chosen}
     for attempt, severity in chosen:

@@ -22,7 +22,11 @@ UV = Path(sys.executable).with_name("uv")
 TORCHES = ("2.9.1", "2.11.0")
 # What the packages import beside torch; none of it has to do with CUDA.
 COMPANIONS = ("numpy", "pillow", "packaging", "setuptools", "einops")
-IMPORTS = {"sgl-kernel": "sgl_kernel", "sglang-kernel": "sgl_kernel"}
+IMPORTS = {
+    "sgl-kernel": "sgl_kernel",
+    "sglang-kernel": "sgl_kernel",
+    "xformers": "xformers.ops",  # what the package is used for; xformers itself loads nothing
+}
 WHEELS = (
     "torchvision==0.24.1",
     "torchvision==0.25.0",
