@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
+from resolver.abi.history_file import load_history
+from resolver.abi.link import link_wheel
+from resolver.abi.pack import reduce_facts
+from resolver.abi.rules import load_rules
+from resolver.abi.verdict import check_torch
+from resolver.abi.wheel import probe_wheel
+from tests.abi import live
 from tests.live.asking import ask
 
 pytestmark = [
@@ -14,6 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+KNOWLEDGE = Path(__file__).parents[2] / "knowledge" / "abi"
 ALONE = "--no-tuples"
 TORCHES = ("2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.14.1")
 # Each kernel package with the CUDA it is for and the one torch of TORCHES that it loads with.
@@ -159,6 +169,21 @@ def test_what_upstream_ships_is_accepted(asked: str, cuda: str) -> None:
         assert any("vllm 0.13.0" in n for n in answer["notes"] if "device code" in n) or any(
             subject == "vllm" for _, subject, _ in said(answer, "degraded")
         )
+
+
+def test_packed_facts_judge_as_whole_ones() -> None:
+    filename = "torchaudio-2.11.1-py3-none-manylinux_2_28_x86_64.whl"
+    source, sha256 = live.open_wheel(filename)
+    whole = probe_wheel(source, filename=filename, sha256=sha256)
+    history, rules = load_history(KNOWLEDGE), load_rules(KNOWLEDGE)
+    links = [
+        link_wheel(facts, history, rules, machine="x86_64")
+        for facts in (whole, reduce_facts(whole))
+    ]
+    assert links[0].mask == links[1].mask != 0
+    for version in ("2.11.0", "2.13.0"):
+        first, second = (check_torch(link, Version(version), machine="x86_64") for link in links)
+        assert first == second
 
 
 def test_strict_takes_only_pairs_that_were_read() -> None:
