@@ -6,7 +6,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
@@ -153,6 +153,7 @@ def said(link: WheelLink) -> tuple[object, ...]:
 symbols = st.lists(st.sampled_from(SYMBOLS), max_size=4)
 
 
+@settings(deadline=None)  # the first example reads the history
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(["core", "extra", "sm90/ops", "sm100/ops"]), symbols, symbols),
