@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 from packaging.markers import Marker
@@ -69,8 +69,12 @@ def check_text(
     *,
     overrides: Iterable[str] = (),
     fetch: Callable[[str], bytes | None] = fetch,
+    read: Callable[[Mapping[str, Any]], Facts | str] | None = None,
 ) -> list[str]:
-    """As ``check_lock``; ``requests`` are the lock's own where None is given."""
+    """As ``check_lock``; ``requests`` are the lock's own where None is given.
+
+    ``read`` gives the facts of a wheel's table in another way than by its bytes.
+    """
     document = tomllib.loads(text)
     tool = document["tool"]["abilock"]
     environment = environment_of(tool["target"])
@@ -90,7 +94,7 @@ def check_text(
             wrong.append(f"{wheel['name']} is not {name} {package['version']}")
         if not any(fits(tag, tool["target"]) for tag in tags):
             wrong.append(f"{wheel['name']} does not fit the target")
-        found = read_facts(wheel, directory, fetch, name)
+        found = read(wheel) if read is not None else read_facts(wheel, directory, fetch, name)
         if isinstance(found, str):
             wrong.append(found)
         else:
@@ -119,7 +123,12 @@ def read_facts(
         return f"{wheel['name']} has another hash"
     if wheel.get("size", len(data)) != len(data):
         return f"{wheel['name']} has another size"
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    return facts_of(io.BytesIO(data))
+
+
+def facts_of(wheel: IO[bytes]) -> Facts:
+    """What METADATA of a wheel says."""
+    with zipfile.ZipFile(wheel) as archive:
         (entry,) = (
             entry
             for entry in archive.namelist()
