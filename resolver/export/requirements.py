@@ -65,6 +65,12 @@ def _head(lock: Pylock, words: str) -> Iterator[str]:
 def _requirement(package: Package) -> Iterator[str]:
     wheel = only_wheel(package)
     digest = wheel.hashes["sha256"]
+    if not f"{wheel.path}{wheel.url}{digest}".isprintable():
+        # A line break would begin another requirement, or an option.
+        raise DamagedData(
+            f"the lock gives {package.name} an address or a path with control characters",
+            hint="export from a lock that abilock resolve wrote",
+        )
     if wheel.path is not None:
         yield f"./{wheel.path} \\" if not wheel.path.startswith(("/", ".")) else f"{wheel.path} \\"
     elif _channel(package) == DEFAULT_CHANNEL or wheel.url is None:

@@ -65,6 +65,14 @@ def size(*data: bytes) -> str:
 
 
 @pytest.mark.usefixtures("locked")
+def test_a_terminal_shows_progress(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = run("download")
+    assert (result.code, result.out) == (0, "")
+    assert "2 of 2 files" in result.err
+
+
+@pytest.mark.usefixtures("locked")
 def test_a_wrong_file_is_replaced(run: Run) -> None:
     HOUSE.mkdir()
     (HOUSE / A.filename).write_bytes(A.data[:-1] + b"x")

@@ -115,3 +115,14 @@ def test_what_cannot_be_exported(wheels: list[PackageWheel], count: int) -> None
         f"a 1.0 is locked by {count} wheels; one wheel with a sha256 is needed"
     )
     assert caught.value.hint == "export from a lock that abilock resolve wrote"
+
+
+def test_an_address_cannot_add_a_line() -> None:
+    evil = PackageWheel(
+        name="a-1.0-py3-none-any.whl",
+        url="https://x.test/a.whl\n--index-url https://evil.test/",
+        hashes={"sha256": "ab" * 32},
+    )
+    with pytest.raises(DamagedData) as caught:
+        render_uv(lock_with(evil), source="pylock.toml")
+    assert str(caught.value) == ("the lock gives a an address or a path with control characters")
