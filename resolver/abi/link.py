@@ -126,12 +126,14 @@ class WheelLink:
 
     def unserved(self, column: int) -> tuple[list[MemberLink], ...]:
         """The groups selected by torch that have no member for one build's release."""
-        choice = choice_for_torch(self.history.builds[column].version)
+        version = self.history.builds[column].version
+        choice = choice_for_torch(version)
         return tuple(
             group
             for group in self._groups()
             if (rule := group[0].load.rule) is not None
             and rule.by == "torch"
+            and (rule.torch is None or rule.torch.contains(version, prereleases=True))
             and all(link.load.choice != choice for link in group)
         )
 

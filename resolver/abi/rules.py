@@ -32,7 +32,8 @@ class LoadRule:
 
     ``gpu`` maps a compute capability to the choice that is loaded there, ``otherwise`` is the
     choice everywhere else. ``optional`` says that a group brings a feature, and that the package
-    imports without.
+    imports without. ``torch`` are the releases that a group selected by torch is for; others need
+    none of it.
     """
 
     id: str
@@ -45,6 +46,7 @@ class LoadRule:
     gpu: Mapping[str, str] = field(default_factory=dict)
     otherwise: str = ""
     versions: SpecifierSet | None = None
+    torch: SpecifierSet | None = None
     source: str
     date: date
 
@@ -139,6 +141,7 @@ class _Row(BaseModel):
     gpu: dict[str, str] = Field(default_factory=dict)
     otherwise: str = ""
     versions: str | None = None
+    torch: str | None = None
     source: str = Field(min_length=1)
     date: date
 
@@ -148,10 +151,13 @@ class _Row(BaseModel):
             pattern = re.compile(self.pattern)
         except re.error as error:
             raise ValueError(f"{self.id}: pattern: {error}") from error
-        try:
-            SpecifierSet(self.versions or "")
-        except InvalidSpecifier as error:
-            raise ValueError(f"{self.id}: versions: {error}") from error
+        for key, text in (("versions", self.versions), ("torch", self.torch)):
+            try:
+                SpecifierSet(text or "")
+            except InvalidSpecifier as error:
+                raise ValueError(f"{self.id}: {key}: {error}") from error
+        if self.torch and self.by != "torch":
+            raise ValueError(f"{self.id}: only what torch selects is for some releases of it")
         grouped = self.load in ("one-of", "selected-by")
         if grouped != bool(self.group) or grouped != ("choice" in pattern.groupindex):
             raise ValueError(f"{self.id}: a group has a name and a pattern with a choice")
@@ -173,6 +179,7 @@ class _Row(BaseModel):
             gpu=self.gpu,
             otherwise=self.otherwise,
             versions=SpecifierSet(self.versions) if self.versions else None,
+            torch=SpecifierSet(self.torch) if self.torch else None,
             source=self.source,
             date=self.date,
         )

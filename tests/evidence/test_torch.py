@@ -236,6 +236,20 @@ def test_an_optional_member_degrades() -> None:
     assert evidence.remarks(KERNEL, torch("2.9.1")) == ()
 
 
+def test_a_group_selected_by_torch_serves_the_releases_it_is_for() -> None:
+    bridged = World().tell(
+        facts(KERNEL, member("kernel/core.so", CLONE), member("kernel/bridge29.so", SYM_NE))
+    )
+    evidence = bridged.evidence()
+    evidence.needs(KERNEL, metadata(KERNEL))
+    assert evidence.remarks(KERNEL, torch("2.9.1")) == ()
+    assert evidence.remarks(KERNEL, torch("2.10.0")) == ()  # it brings the bridge itself
+    (remark,) = evidence.remarks(KERNEL, torch("2.8.0"))
+    assert (remark.code, remark.severity) == (Code.MISSING_LIBRARY, Severity.DEGRADED)
+    assert remark.needs == "a bridge member for torch 2.8, named 28"
+    assert remark.found == "members named 29"
+
+
 def test_alternatives_that_nobody_curated_bind_nothing() -> None:
     other = file("other")
     either = World().tell(

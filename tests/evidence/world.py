@@ -52,6 +52,18 @@ source = "a test"
 date = 2026-01-01
 
 [[rule]]
+id = "kernel-by-torch"
+projects = ["kernel"]
+pattern = 'kernel/bridge(?P<choice>\\d+)\\.so'
+load = "selected-by"
+group = "bridge"
+by = "torch"
+torch = "<2.10"
+optional = true
+source = "a test"
+date = 2026-01-01
+
+[[rule]]
 id = "kernel-by-gpu"
 projects = ["kernel"]
 pattern = 'kernel/(?P<choice>sm90|sm100)/ops\\.so'
