@@ -15,7 +15,7 @@ metadata, declared.
 Not decided here:
 
 pytorch/pytorch#140797      an older libnvJitLink.so.12 on LD_LIBRARY_PATH is a fact of one machine;
-                            the same two versions as requirements are a case below
+                            as requirements, the metadata of torch 2.5.1 forbids the two versions
 pytorch/audio#4138          a torchaudio and a torch built from source: no wheel has these bytes
 flash-attn and FlashInfer   their wheels of these reports are not on the public index; neither are
                             torch 2.5.1+cu121, torch 2.6.0+cu126 and natten 0.21.6
@@ -49,6 +49,7 @@ Verdict = Literal["reject", "warn", "accept"]
 class Case:
     """What a report says, and the neighbour that it does not concern.
 
+    ``command`` is ``resolve`` where the alternatives that ``why`` looks for take too many reads.
     ``code`` is that of a reason, which concerns ``subject``; ``symbol`` and ``member`` are among
     what it names. ``other`` and ``on`` are the neighbour's set and target.
     """
@@ -63,6 +64,7 @@ class Case:
     symbol: str = ""
     member: str = ""
     tuples: bool = False
+    command: str = "why"
     grade: str = "measured"
     other: str
     on: str = ""
@@ -75,12 +77,12 @@ CASES = [
         id="nixl-ep-materialize-cow-storage-torch213",
         source="pytorch/pytorch#187727",
         asked="nixl-cu13==1.3.0 torch==2.13.0",
-        target="--cuda 13.0 --arch sm100",
+        target="--cuda 13.0 --arch sm100 --python 3.11",
         verdict="reject",
         code="missing-symbol",
         subject="nixl-cu13 1.3.0",
         symbol="_ZN3c104impl3cow23materialize_cow_storageERNS_11StorageImplE",
-        member="nixl_ep_cu13/nixl_ep_cpp.cpython-312-x86_64-linux-gnu.so",
+        member="nixl_ep_cu13/nixl_ep_cpp.cpython-311-x86_64-linux-gnu.so",
         other="nixl-cu13==1.3.1 torch==2.13.0",
         other_verdict="accept",
     ),
@@ -118,17 +120,6 @@ CASES = [
         subject="sglang-kernel 0.4.1",
         symbol="_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib",
         other="sglang-kernel==0.4.1 torch==2.9.1",
-        other_verdict="accept",
-    ),
-    Case(
-        id="torch-nvjitlink-12-4-symbol-version",
-        source="pytorch/pytorch#140797",
-        asked="torch==2.5.1 nvidia-nvjitlink-cu12==12.3.101",
-        target="--cuda 12.4 --arch sm90",
-        verdict="reject",
-        code="version-conflict",
-        subject="torch 2.5.1",
-        other="torch==2.5.1 nvidia-nvjitlink-cu12==12.4.127",
         other_verdict="accept",
     ),
     Case(
@@ -268,6 +259,7 @@ CASES = [
         source="vllm-project/vllm#26994",
         asked="vllm==0.10.2",
         target="--cuda 12.8 --arch sm90 --python 3.14",
+        command="resolve",
         verdict="reject",
         code="python-unsupported",
         subject="vllm 0.10.2",
@@ -340,8 +332,8 @@ CASES = [
 
 def verdict_of(answer: dict[str, Any], code: str) -> str:
     """``warn`` is an accepted set with a reason, of the code where one is named."""
-    if answer["verdict"] != "accepted":
-        return {"rejected": "reject"}.get(answer["verdict"], answer["verdict"])
+    if answer["verdict"] in ("rejected", "conflict"):
+        return "reject"
     told = [r for r in answer["reasons"] if r["severity"] in ("warning", "degraded")]
     return "warn" if any(r["code"] == code for r in told) else "accept"
 
@@ -349,15 +341,16 @@ def verdict_of(answer: dict[str, Any], code: str) -> str:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case: Case) -> None:
     alone = "" if case.tuples else "--no-tuples"
-    answer = ask("why", case.asked, case.target, alone)
+    answer = ask(case.command, case.asked, case.target, alone)
     assert verdict_of(answer, case.code) == case.verdict
-    assert answer["grade"] == case.grade
+    assert answer.get("grade", case.grade) == case.grade
     if case.code:
         severities = ("fatal",) if case.verdict == "reject" else ("warning", "degraded")
         reason = next(
             r for r in answer["reasons"] if r["code"] == case.code and r["severity"] in severities
         )
         assert reason["subject"] == case.subject
+        assert case.verdict == "warn" or reason["grade"] == case.grade
         assert case.symbol in " ".join(reason["symbols"])
         assert case.member in (reason["member"] or "")
 
