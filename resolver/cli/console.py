@@ -31,7 +31,8 @@ _STYLES = (
     (re.compile(r"^error(?=:)"), "bold red"),
     (re.compile(r"^hint(?=:)"), "bold cyan"),
     (re.compile(r"^\s*(fix|works with)(?=  )"), "green"),
-    (re.compile(r"^\s*(needs|found|in|symbol|known by|because|and)(?=  )"), "cyan"),
+    (re.compile(r"^\s*(needs|found|in|symbol|known by)(?=  )"), "cyan"),
+    (re.compile(r"^\s*(\d+  )?(asked|because|and|suppose|therefore)(?=  )"), "cyan"),
 )
 
 
@@ -49,12 +50,21 @@ class _Console(Console):
 def words(text: str, *, error: bool = True) -> None:
     """Print lines for people, to stderr unless ``error`` is False."""
     console = _Console(stderr=error, soft_wrap=True, highlight=False)
-    for line in text.splitlines():
+    for line in map(_printable, text.splitlines()):
         styled = Text(line)
         for pattern, style in _STYLES:
             if match := pattern.match(line):
                 styled.stylize(style, *match.span())
         console.print(styled)
+
+
+def _printable(line: str) -> str:
+    """``line`` without what a terminal would obey; whatever a server said may be in it."""
+    if line.isprintable():
+        return line
+    return "".join(
+        char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line
+    )
 
 
 @contextmanager

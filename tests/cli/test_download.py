@@ -191,6 +191,37 @@ def test_a_lock_by_path_serves_a_site_without_a_network(
     assert load_lock(Path("pylock.toml")).packages[0].wheels[0].path == paths[0]  # type: ignore[index]
 
 
+INSTALLERS = {
+    "uv": ("uv", "pip", "install", "--offline", "--no-config", "--target", "there"),
+    "pip": ("pip", "--disable-pip-version-check", "install", "--no-index", "--target", "there"),
+}
+
+
+@pytest.mark.parametrize("tool", sorted(INSTALLERS))
+def test_a_lock_by_path_is_what_installers_take(
+    run: Run, publish: Publish, server: Server, tool: str
+) -> None:
+    publish(A, B)
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert run("resolve", "a", "--cuda", "13.0", "--arch", "sm120", "--python", here).code == 0
+    assert run("download", "-o", "pylock.site.toml").code == 0
+    del server.requests[:]
+    program, *words = INSTALLERS[tool]
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / program), *words, "-r", "pylock.site.toml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in Path("there").glob("*.dist-info")} == {
+        "a-1.0.dist-info",
+        "b-1.0.dist-info",
+    }
+    assert server.requests == []
+
+
 @pytest.mark.usefixtures("locked")
 def test_offline_says_what_is_missing(run: Run, server: Server) -> None:
     asked = len(server.requests)

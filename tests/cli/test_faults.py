@@ -20,6 +20,7 @@ from random import Random
 
 import pytest
 
+from resolver.cli.console import words
 from resolver.export.pylock import load_lock, locked_versions
 from resolver.index.failure import Bounds
 from resolver.index.http import HttpClient
@@ -265,12 +266,17 @@ def test_escapes_never_reach_the_terminal(run: Run, server: Server, good: Reply)
     assert resolve(run, "-v", "--no-cache").code in (0, 1)
 
 
+def test_words_of_others_are_shown_without_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    words(f"a{ESCAPE}b é")
+    assert capsys.readouterr().err == "a\ufffd[31m\ufffd]0;owned\ufffdb é\n"
+
+
 def test_page_of_50_000_files(run: Run, server: Server, good: Reply) -> None:
     names = (
         f"b-1.{number // 20}-cp3{number % 20}-cp3{number % 20}-linux_x86_64.whl"
         for number in range(50_000)
     )
-    rows = [entry(good, filename=name, url=f"../../files/{name}") for name in names]
+    rows = [entry(good, filename=name, url=f"{server.url}/files/{name}") for name in names]
     server.routes[PAGE] = page_of(*rows, entry(good))
     assert resolve(run).code == 0
     assert pins() == {"a": "1.0", "b": "2.0"}
