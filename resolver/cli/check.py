@@ -13,26 +13,43 @@ import typer
 from platformdirs import user_cache_path
 
 from resolver.cli import console, wiring
+from resolver.cli.accelerator import probe_accelerator
 from resolver.cli.host import probe_host
 from resolver.cli.options import (
     ArchOption,
     CudaOption,
     DriverOption,
+    GlibcOption,
     GpuOption,
+    MachineOption,
+    PythonOption,
     ToolkitOption,
+    Wish,
+    make_target,
     make_wish,
+    with_machine,
 )
-from resolver.cli.resolve import CacheDirOption, Format, FormatOption, NoCacheOption
+from resolver.cli.resolve import (
+    CacheDirOption,
+    ChannelOption,
+    Format,
+    FormatOption,
+    IndexOption,
+    NoCacheOption,
+    OfflineOption,
+    WheelhouseOption,
+)
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution
+from resolver.model.knowledge import Knowledge
 from resolver.model.report import Report
 
 WhatArgument = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[ENV]",
-        help="A virtual environment, a prefix or a site-packages. Default: the active environment, "
-        "else the running Python's.",
+        metavar="[ENV or LOCKFILE]",
+        help="A virtual environment, a prefix or a site-packages; or pylock.toml, uv.lock, "
+        "poetry.lock, pinned requirements. Default: the active environment.",
         show_default=False,
     ),
 ]
@@ -43,25 +60,94 @@ def check(
     cuda: CudaOption = None,
     arch: ArchOption = None,
     gpu: GpuOption = None,
+    python: PythonOption = None,
+    machine: MachineOption = None,
+    glibc: GlibcOption = None,
     driver: DriverOption = None,
     toolkit: ToolkitOption = None,
+    index: IndexOption = None,
+    channel: ChannelOption = None,
+    offline: OfflineOption = False,
+    wheelhouse: WheelhouseOption = None,
     no_cache: NoCacheOption = False,
     cache_dir: CacheDirOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether what is installed loads: every library, all findings at once."""
-    from resolver.cli.check_environment import check_environment
     from resolver.explain.render_check import check_model, check_text
     from resolver.explain.render_json import dump
-    from resolver.load.environment import load_environment
 
     known = wiring.knowledge()
-    wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
+    options = wiring.IndexOptions(
+        index=tuple(index or ()),
+        channels=tuple(channel or ()),
+        wheelhouse=wheelhouse,
+        offline=offline,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
+    )
+    if what is not None and not what.exists():
+        raise UsageError(
+            f"{what} is no environment and no lock file: there is nothing",
+            hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
+        )
+    if what is not None and what.is_file():
+        from resolver.cli.check_lock import check_lock, stated_target
+
+        said = stated_target(what)
+        cuda = cuda or said.get("cuda")
+        arch = arch or (None if gpu else said.get("arch"))
+        python = python or said.get("python")
+        machine = machine or said.get("machine")
+        glibc = glibc or said.get("glibc")
+        driver = driver or said.get("driver")
+        target = make_target(
+            known,
+            probe_host(),
+            cuda=cuda,
+            arch=arch,
+            gpu=gpu,
+            python=python,
+            machine=machine,
+            glibc=glibc,
+            driver=driver,
+            toolkit=toolkit,
+        )
+        report = check_lock(known, what, target, options)
+    else:
+        for name, value in (("--python", python), ("--machine", machine), ("--glibc", glibc)):
+            if value is not None:
+                raise UsageError(
+                    f"{name} is for lock files: an environment has its own",
+                    hint=f"leave {name} out",
+                )
+        wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
+        report = _environment(known, what, wish, gpu, options)
+    if format is Format.JSON:
+        console.data(dump(check_model(report)))
+    else:
+        console.words(check_text(report), error=False)
+    if report.verdict == "broken":
+        raise typer.Exit(1)
+
+
+def _environment(
+    known: Knowledge,
+    what: Path | None,
+    wish: Wish,
+    gpu: str | None,
+    options: wiring.IndexOptions,
+) -> Report:
+    from resolver.cli.check_environment import check_environment
+    from resolver.load.environment import load_environment
+
     path, note = (what, None) if what is not None else _default()
     environment = load_environment(Path(os.path.abspath(path)))
-    settings = wiring.IndexOptions(no_cache=no_cache, cache_dir=cache_dir)
+    if not wish.archs:
+        wish = with_machine(wish, probe_accelerator(known))
+    notes = () if note is None else (note,)
     with _progress() as on_package:
-        report: Report = check_environment(
+        return check_environment(
             known,
             environment,
             probe_host(),
@@ -70,16 +156,10 @@ def check(
             driver=wish.driver,
             toolkit=wish.toolkit,
             gpu=gpu,
-            cache=_cache(settings),
+            cache=_cache(options),
             on_package=on_package,
-            notes=() if note is None else (note,),
+            notes=notes,
         )
-    if format is Format.JSON:
-        console.data(dump(check_model(report)))
-    else:
-        console.words(check_text(report), error=False)
-    if report.verdict == "broken":
-        raise typer.Exit(1)
 
 
 def _cache(options: wiring.IndexOptions) -> Path | None:

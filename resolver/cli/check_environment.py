@@ -12,16 +12,17 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from resolver.abi.rules import LoadRule, choice_for_gpu, choice_for_torch, find_load, load_rules
+from resolver.abi.rules import LoadRule, find_load, load_rules
 from resolver.abi.shared_object import read_shared_object
 from resolver.cli.host import DEFAULT_GLIBC, Host
 from resolver.cli.installed_symbols import InstalledSymbols
 from resolver.cli.loader_host import probe_loader
+from resolver.cli.role import role_of
 from resolver.compat.load import knowledge_path
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
-from resolver.load.finding import Surroundings, check_loads
+from resolver.load.finding import Surroundings, check_loads, order_findings
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule, load_preloads
 from resolver.load.process_finding import check_process
@@ -29,12 +30,11 @@ from resolver.load.records import check_records, check_toolkit
 from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
-from resolver.model.reason import Code, Reason, Severity
+from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
 
 _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
-_RANK = {Severity.FATAL: 0, Severity.DEGRADED: 1, Severity.WARNING: 2}
 
 
 def check_environment(
@@ -106,15 +106,16 @@ def check_environment(
 
 
 def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
-    """The gravest first, else in the order they were found; of what is one fact, the gravest."""
-    chosen: dict[tuple[object, ...], Reason] = {}
-    for reason in sorted(findings, key=lambda reason: _RANK[reason.severity]):
-        key = (reason.code, reason.subject, reason.object, reason.needs)
-        told = any(other.object == reason.object for other in chosen.values())
-        if reason.code is Code.SHADOWED_LIBRARY and reason.subject.startswith("torch ") and told:
-            continue  # what fails by it is told
-        chosen.setdefault(key, reason)
-    return tuple(chosen.values())
+    """The findings in order, without a leftover beside torch where what fails by it is told."""
+    shadows = [r for r in findings if r.code is Code.SHADOWED_LIBRARY]
+    told = {reason.object for reason in shadows if not reason.subject.startswith("torch ")}
+    return order_findings(
+        reason
+        for reason in findings
+        if reason not in shadows
+        or not reason.subject.startswith("torch ")
+        or reason.object not in told
+    )
 
 
 def _version(text: str) -> Version | None:
@@ -197,27 +198,7 @@ def _roles(
         name = distribution.name.replace("-", "_")
         version = _version(distribution.version)
         load = find_load(rules, f"{name}-{version}-py3-none-any.whl", member)
-        rule = load.rule
-        if rule is None:
-            return None
-        kind: Literal["required", "optional", "one-of"] = "required"
-        if rule.load == "one-of":
-            kind = "one-of"
-        elif load.optional:
-            kind = "optional"
-        if rule.by == "gpu":
-            choices = {choice_for_gpu(rule, arch) for arch in archs} or {rule.otherwise}
-            if load.choice not in choices:
-                return "skipped"
-        elif rule.by == "torch" and (torch is None or load.choice != choice_for_torch(torch)):
-            return "skipped"
-        return MemberRole(
-            kind=kind,
-            group=rule.group,
-            choice=load.choice,
-            optional=load.optional,
-            curated=True,
-        )
+        return role_of(load, archs, torch)
 
     return role
 

@@ -234,6 +234,11 @@ class WheelEvidence:
                 found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
         return tuple(reason for reason in found if reason.severity is not Severity.FATAL)
 
+    def link_of(self, artifact: Artifact) -> WheelLink | None:
+        """What was read of a file, or of the sibling that stands in for it; None for neither."""
+        read = self._links.get(key_of(artifact))
+        return None if read is None else read.link
+
     # torch
 
     @property

@@ -286,3 +286,13 @@ def make_wish(
         driver=_driver(driver),
         toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
     )
+
+
+def with_machine(wish: Wish, found: Accelerator) -> Wish:
+    """The wish with this machine's GPUs and driver where none were given."""
+    return Wish(
+        cuda=wish.cuda,
+        archs=wish.archs or found.archs,
+        driver=wish.driver or found.driver,
+        toolkit=wish.toolkit,
+    )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from resolver.abi.source import ByteSource
     from resolver.abi.store import EvidenceStore
     from resolver.abi.wheel import WheelFacts
+    from resolver.cli.evidence import WheelEvidence
     from resolver.cli.reading import Opener
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
@@ -185,6 +186,7 @@ def open_workspace(
     for settings that cannot be used.
     """
     from resolver.cli.evidence import WheelEvidence
+    from resolver.cli.whole_set import check_whole
 
     rules = TargetRules(known, target)
     with open_session(known, options, cuda_tags(known, target.cuda, named_tags)) as session:
@@ -216,9 +218,21 @@ def open_workspace(
                     hash_of=session.index.compute_sha256 if fetch_hashes else None,
                 ),
                 overrides=overrides or {},
+                together=lambda files: check_whole(
+                    known, target, session.abi_directory.parent, files, evidence
+                ),
             )
         finally:
             evidence.close()
+
+
+def links_of(workspace: Workspace) -> WheelEvidence:
+    """The reader of bytes behind a workspace that ``open_workspace`` opened."""
+    from resolver.cli.evidence import WheelEvidence
+
+    if not isinstance(workspace.evidence, WheelEvidence):
+        raise TypeError("the workspace was not opened here")
+    return workspace.evidence
 
 
 def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[Artifact]:

@@ -131,6 +131,15 @@ def check_loads(examination: Examination, around: Surroundings) -> tuple[Reason,
     return tuple(dict.fromkeys(reasons))
 
 
+def order_findings(findings: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The gravest first, else in the order they were found; of what is one fact, the gravest."""
+    ordered = sorted(findings, key=lambda reason: list(Severity).index(reason.severity))
+    chosen: dict[tuple[object, ...], Reason] = {}
+    for reason in ordered:
+        chosen.setdefault((reason.code, reason.subject, reason.object, reason.needs), reason)
+    return tuple(chosen.values())
+
+
 def _by_package(attempts: Iterable[Attempt]) -> Iterator[list[Attempt]]:
     packages: dict[str, list[Attempt]] = {}
     for attempt in attempts:

@@ -47,6 +47,7 @@ class PreloadRule:
     mapped: str
     always: tuple[Wanted, ...]
     fallback: tuple[Wanted, ...]
+    lazy: tuple[str, ...]
     source: str
     date: date
 
@@ -188,6 +189,7 @@ class _Row(BaseModel):
     mapped: str
     always: list[str]
     fallback: list[str]
+    lazy: list[str]
     source: str = Field(min_length=1)
     date: date
 
@@ -212,6 +214,7 @@ class _Row(BaseModel):
             mapped=self.mapped,
             always=tuple(map(_wanted, self.always)),
             fallback=tuple(map(_wanted, self.fallback)),
+            lazy=tuple(self.lazy),
             source=self.source,
             date=self.date,
         )

@@ -38,8 +38,8 @@ def check_records(
     reasons += _twice(environment, around)
     reasons += _collisions(environment, around)
     reasons += _requirements(environment, around, marker)
-    reasons += _skews(environment, skews)
-    reasons += _known_bad(environment, tuples)
+    reasons += check_skews(environment, skews)
+    reasons += check_known_bad(environment, tuples)
     return tuple(reasons)
 
 
@@ -219,7 +219,8 @@ def _requirements(
             )
 
 
-def _skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterator[Reason]:
+def check_skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterator[Reason]:
+    """Packages that must share a public version and do not."""
     for skew in skews:
         found = [d for name in skew.projects if (d := environment.find(name)) is not None]
         publics = {v.public for d in found if (v := _version(d.version)) is not None}
@@ -235,7 +236,7 @@ def _skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterator[Rea
             )
 
 
-def _known_bad(environment: Environment, tuples: Iterable[KnownTuple]) -> Iterator[Reason]:
+def check_known_bad(environment: Environment, tuples: Iterable[KnownTuple]) -> Iterator[Reason]:
     """Reports that name exactly what is installed."""
     for known in tuples:
         if known.verdict != "bad" or known.reason is None:

@@ -322,6 +322,16 @@ def _accept(
         reasons += file_remarks(package.artifact)
         if torch is not None and package is not torch:
             reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
+    together = workspace.together([package.artifact for package in packages])
+    if fatal := tuple(reason for reason in together if reason.severity is Severity.FATAL):
+        return Outcome(
+            target=target,
+            requests=request_texts(request),
+            verdict="conflict",
+            notes=(*notes, *workspace.notices()),
+            conflict=Conflict(requests=request_texts(request), reasons=fatal),
+        )
+    reasons += together
     weak = [pair for pair in pairs if pair.grade.rank > Grade.REPORTED.rank]
     if request.strict and weak:
         unverified = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NewType
 
@@ -31,7 +31,8 @@ def artifact_key(artifact: Artifact) -> ArtifactKey:
 class Workspace:
     """Caches over the ports, so that a re-solve costs no I/O.
 
-    ``overrides`` replace every requirement on a project, whoever has it.
+    ``overrides`` replace every requirement on a project, whoever has it. ``together`` says what the
+    files of a whole set do to each other; a fatal reason of it rejects the set.
     """
 
     index: Index
@@ -40,6 +41,7 @@ class Workspace:
     target: Target
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
+    together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
     unreadable: list[Rejection] = field(default_factory=list)
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
     _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)

@@ -1,0 +1,80 @@
+"""A set of files as a whole: libraries, collisions, leftovers, before anything is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from packaging.version import Version
+
+from resolver.abi.link import WheelLink
+from resolver.cli.role import role_of
+from resolver.load.preload import find_rule, load_preloads
+from resolver.load.system_library import load_system_libraries
+from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
+from resolver.model.artifact import Artifact
+from resolver.model.knowledge import Knowledge
+from resolver.model.reason import Reason
+from resolver.model.target import Target
+
+
+class Links(Protocol):
+    """The bytes of files that were read."""
+
+    def link_of(self, artifact: Artifact) -> WheelLink | None:
+        """What was read of a file, or of the sibling that stands in for it; None for neither."""
+        ...
+
+
+def check_whole(
+    known: Knowledge,
+    target: Target,
+    directory: Path,
+    artifacts: Iterable[Artifact],
+    links: Links,
+    *,
+    complete: bool = True,
+) -> tuple[Reason, ...]:
+    """What the files of a set do to each other; ``directory`` is that of ``knowledge``.
+
+    Only the files that the solve has read count. Raises KnowledgeError.
+    """
+    files = tuple(artifacts)
+    torch = next((artifact.version for artifact in files if artifact.name == "torch"), None)
+    wheels = [
+        WheelInSet(
+            name=artifact.name,
+            subject=f"{artifact.name} {artifact.version}",
+            filename=artifact.filename,
+            members=tuple(_members(links.link_of(artifact), target, torch)),
+        )
+        for artifact in files
+    ]
+    return check_set(
+        wheels,
+        target,
+        libraries=known.libraries,
+        system=load_system_libraries(directory),
+        preload=None if torch is None else find_rule(load_preloads(directory), torch),
+        torch=None if torch is None else f"torch {torch}",
+        complete=complete,
+    )
+
+
+def _members(
+    link: WheelLink | None, target: Target, torch: Version | None
+) -> Iterator[WheelMember]:
+    for row in link.members if link is not None else ():
+        facts = row.member.facts
+        role = role_of(row.load, target.archs, torch)
+        if facts is None or role == "skipped" or facts.machine != target.machine:
+            continue
+        yield WheelMember(
+            path=row.member.path,
+            needed=facts.needed,
+            versions=facts.versions,
+            finds_own=bool(facts.runpath or facts.rpath),
+            load="required" if role is None else role.kind,
+            group="" if role is None else role.group,
+        )
