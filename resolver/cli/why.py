@@ -79,6 +79,9 @@ def why(
     wheelhouse: WheelhouseOption = None,
     no_cache: NoCacheOption = False,
     cache_dir: CacheDirOption = None,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Tell the whole proof and all evidence.")
+    ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether a set works on this GPU, by what evidence, and what works instead."""
@@ -131,7 +134,7 @@ def why(
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))
     else:
-        console.words(judgement_text(judgement), error=False)
+        console.words(judgement_text(judgement, verbose=verbose), error=False)
     if judgement.verdict == "rejected":
         raise typer.Exit(1)
     if judgement.verdict == "unknown":

@@ -9,28 +9,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from resolver.model.reason import Code, Grade, Severity
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ReasonModel(_Model):
-    """One typed reason."""
-
-    code: Code
-    severity: Severity
-    subject: str
-    object: str | None
-    member: str | None
-    needs: str
-    found: str
-    symbols: list[str]
-    works_with: str | None
-    grade: Grade
-    evidence: str
-    remedy: str | None
+from resolver.explain.contract_part import (
+    ErrorModel,
+    ProofModel,
+    ReasonModel,
+    StepModel,
+)
+from resolver.explain.contract_part import Part as _Model
+from resolver.model.reason import Grade
 
 
 class TargetModel(_Model):
@@ -83,6 +69,8 @@ class ConflictTree(_Model):
     requests: list[str]
     trail: list[str]
     reasons: list[ReasonModel]
+    steps: list[StepModel] = []
+    leaves: list[str] = []
 
 
 class ResolveModel(_Model):
@@ -120,39 +108,6 @@ class AlternativeModel(_Model):
     command: str
 
 
-class FaultFactModel(_Model):
-    """One labelled line of evidence."""
-
-    label: str
-    text: str
-
-
-class FaultModel(_Model):
-    """One message of a pasted error, explained."""
-
-    kind: str
-    line: str
-    meaning: str
-    grade: Grade
-    subject: str | None
-    symbol: str | None
-    declaration: str | None
-    library: str | None
-    exported_by: str | None
-    facts: list[FaultFactModel]
-    remedy: str | None
-
-
-class ErrorModel(_Model):
-    """A pasted error: what it means, what it was read with, and the commands that cure it."""
-
-    faults: list[FaultModel]
-    installed: dict[str, str]
-    sources: list[str]
-    asks: list[str]
-    commands: list[str]
-
-
 class WhyModel(_Model):
     """``abilock why --format json``.
 
@@ -170,6 +125,7 @@ class WhyModel(_Model):
     remedies: list[str]
     notes: list[str]
     error: ErrorModel | None = None
+    proof: ProofModel | None = None
 
 
 class KnowledgeListModel(_Model):

@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from resolver.explain import contract
+from resolver.explain import contract, contract_part
 from resolver.explain.render_text import conflict_text
 from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Judgement, Outcome, Pair
+from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target, driver_text
 
@@ -53,9 +54,9 @@ def target_model(target: Target) -> contract.TargetModel:
     )
 
 
-def reason_model(reason: Reason) -> contract.ReasonModel:
+def reason_model(reason: Reason) -> contract_part.ReasonModel:
     """One reason."""
-    return contract.ReasonModel(
+    return contract_part.ReasonModel(
         code=reason.code,
         severity=reason.severity,
         subject=reason.subject,
@@ -69,6 +70,19 @@ def reason_model(reason: Reason) -> contract.ReasonModel:
         evidence=reason.evidence,
         remedy=reason.remedy,
     )
+
+
+def _steps(proof: Proof | None) -> list[contract_part.StepModel]:
+    return [
+        contract_part.StepModel(
+            number=step.number,
+            kind=step.kind,
+            text=step.text,
+            because=list(step.because),
+            reason=None if step.reason is None else reason_model(step.reason),
+        )
+        for step in (proof.steps if proof is not None else ())
+    ]
 
 
 def _pair(pair: Pair) -> contract.PairModel:
@@ -90,6 +104,8 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
                 requests=list(outcome.conflict.requests),
                 trail=list(outcome.conflict.trail),
                 reasons=[reason_model(reason) for reason in outcome.conflict.reasons],
+                steps=_steps(outcome.conflict.proof),
+                leaves=list(outcome.conflict.proof.leaves) if outcome.conflict.proof else [],
             ),
             text=conflict_text(outcome.conflict),
         )
@@ -145,6 +161,11 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
         pairs=[_pair(pair) for pair in judgement.pairs],
         remedies=list(judgement.remedies),
         notes=list(judgement.notes),
+        proof=None
+        if judgement.proof is None
+        else contract_part.ProofModel(
+            steps=_steps(judgement.proof), leaves=list(judgement.proof.leaves)
+        ),
     )
 
 
@@ -152,9 +173,9 @@ def error_model(
     report: ErrorReport, judgement: Judgement | None, target: Target | None
 ) -> contract.WhyModel:
     """The document of ``why --error``; without a judgement its verdict is ``unknown``."""
-    error = contract.ErrorModel(
+    error = contract_part.ErrorModel(
         faults=[
-            contract.FaultModel(
+            contract_part.FaultModel(
                 kind=fault.kind,
                 line=fault.line,
                 meaning=fault.meaning,
@@ -164,7 +185,7 @@ def error_model(
                 declaration=fault.declaration,
                 library=fault.library,
                 exported_by=fault.exported_by,
-                facts=[contract.FaultFactModel(label=a, text=b) for a, b in fault.facts],
+                facts=[contract_part.FaultFactModel(label=a, text=b) for a, b in fault.facts],
                 remedy=fault.remedy,
             )
             for fault in report.faults

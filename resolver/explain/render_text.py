@@ -12,6 +12,7 @@ from datetime import date
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from resolver.explain.render_proof import proof_lines, tells_more
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.outcome import Alternative, Change, Conflict, Judgement, Outcome, Package, Pair
@@ -50,20 +51,27 @@ def reason_text(reason: Reason) -> str:
     return "\n".join(lines)
 
 
-def conflict_text(conflict: Conflict) -> str:
-    """Why the requests exclude each other. Several pins on shared projects make one table."""
+def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
+    """Why the requests exclude each other. Several pins on shared projects make one table.
+
+    The proof is told where it says more than the reasons, at most a screenful of it; with
+    ``verbose`` all of it.
+    """
     pins = [r for r in conflict.reasons if r.code is Code.VERSION_CONFLICT and r.object]
     others = [r for r in conflict.reasons if r not in pins]
     blocks = [_pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)]
-    if others:
-        blocks += ["\n".join(_steps(conflict.trail))] if conflict.trail else []
-        blocks += [reason_text(reason) for reason in others]
+    proof = conflict.proof
+    if proof is not None and (verbose or (not pins and tells_more(proof))):
+        blocks.append("\n".join(proof_lines(proof, verbose=verbose)))
+    elif others and conflict.trail:
+        blocks.append("\n".join(_steps(conflict.trail)))
+    blocks += [reason_text(reason) for reason in others]
     return "\n\n".join(blocks)
 
 
 def _steps(trail: Sequence[str]) -> Iterator[str]:
     for i, step in enumerate(trail):
-        yield f"  {'because' if i == 0 else 'and':<9} {step}"
+        yield f"  {'because' if i == 0 else 'and':<9}  {step}"
 
 
 def _pins_text(pair: tuple[str, str | None], pins: Sequence[Reason]) -> str:
@@ -88,17 +96,17 @@ def _pins_text(pair: tuple[str, str | None], pins: Sequence[Reason]) -> str:
 def outcome_text(outcome: Outcome, *, today: date, verbose: bool = False) -> str:
     """The summary of ``resolve`` for people."""
     if outcome.conflict is not None:
-        return "\n".join(_no_solution(outcome, outcome.conflict))
+        return "\n".join(_no_solution(outcome, outcome.conflict, verbose))
     return "\n".join(_solved(outcome, today, verbose))
 
 
-def _no_solution(outcome: Outcome, conflict: Conflict) -> Iterator[str]:
+def _no_solution(outcome: Outcome, conflict: Conflict, verbose: bool) -> Iterator[str]:
     asked = " ".join(outcome.requests) or "this target"
     yield f"No solution for {asked} on {target_text(outcome.target)}."
     if conflict.requests and set(conflict.requests) != set(outcome.requests):
         yield f"What cannot hold: {', '.join(conflict.requests)}."
     yield ""
-    yield conflict_text(conflict)
+    yield conflict_text(conflict, verbose=verbose)
     if outcome.relaxations:
         yield ""
         one = (
@@ -215,12 +223,12 @@ def _notes(notes: Sequence[str]) -> Iterator[str]:
 # why
 
 
-def judgement_text(judgement: Judgement) -> str:
+def judgement_text(judgement: Judgement, *, verbose: bool = False) -> str:
     """The answer of ``why`` for people."""
-    return "\n".join(_judgement(judgement))
+    return "\n".join(_judgement(judgement, verbose))
 
 
-def _judgement(judgement: Judgement) -> Iterator[str]:
+def _judgement(judgement: Judgement, verbose: bool) -> Iterator[str]:
     asked = " with ".join(judgement.requests)
     where = target_text(judgement.target)
     match judgement.verdict:
@@ -234,9 +242,10 @@ def _judgement(judgement: Judgement) -> Iterator[str]:
     rest = [r for r in judgement.reasons if r.severity is not Severity.FATAL]
     if fatal:
         yield ""
-        yield conflict_text(Conflict(requests=(), reasons=tuple(fatal)))
+        found = Conflict(requests=(), reasons=tuple(fatal), proof=judgement.proof)
+        yield conflict_text(found, verbose=verbose)
     if judgement.verdict == "accepted":
-        yield from _pairs(judgement.pairs)
+        yield from _pairs(judgement.pairs, verbose=verbose)
         if not judgement.pairs:
             yield ""
             yield "No package of the set links with torch: nothing binary has to agree."

@@ -9,6 +9,7 @@ from packaging.utils import NormalizedName
 
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.knowledge import KnownTuple
+from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target
 
@@ -46,12 +47,14 @@ class Conflict:
     """Why there is no solution: the requests that exclude each other, and the facts between them.
 
     ``requests`` is a minimal subset of what was asked: without any one of them it would solve.
-    ``trail`` says step by step how the requests led to the reasons: who requires what.
+    ``trail`` says step by step how the requests led to the reasons: who requires what; ``proof``
+    how nothing is left, None where no index was asked or it would cost too much.
     """
 
     requests: tuple[str, ...]
     reasons: tuple[Reason, ...]
     trail: tuple[str, ...] = ()
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +112,4 @@ class Judgement:
     pairs: tuple[Pair, ...] = ()
     remedies: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    proof: Proof | None = None

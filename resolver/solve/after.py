@@ -21,7 +21,12 @@ from resolver.solve.candidate import Bound
 
 
 class AfterRule(Protocol):
-    """A rule over chosen files."""
+    """A rule over chosen files; ``text`` says it."""
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        ...
 
     def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
         """Ways to mend a broken solution, in the order to try; empty when it is not broken."""
@@ -54,6 +59,12 @@ class NotTogether:
     members: Mapping[NormalizedName, Version]
     reason: Reason
 
+    @property
+    def text(self) -> str:
+        """``a 1 and b 2 do not work together``."""
+        names = [f"{name} {version}" for name, version in self.members.items()]
+        return f"{' and '.join(names)} do not work together"
+
     def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
         """Forbid one member, each in turn."""
         if any(
@@ -72,6 +83,11 @@ class SameVersion:
     """Packages that check at import that they share a public version."""
 
     group: SkewGroup
+
+    @property
+    def text(self) -> str:
+        """``a and b must have one version``."""
+        return f"{' and '.join(self.group.projects)} must have one version"
 
     def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
         """Bring all to the version of one member, each member in turn; then all to another."""

@@ -22,6 +22,7 @@ from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog
 from resolver.solve.dead import find_chain
 from resolver.solve.propagate import Cause
+from resolver.solve.prove import prove
 from resolver.solve.provider import Problem, Provider
 from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
@@ -49,7 +50,16 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
             failure = replace(failure, causes=chain.last, trail=(*failure.trail, *chain.steps))
             reasons += from_failure(workspace, problem, failure)
     requests = tuple(str(need) for need in core if not isinstance(need, Same))
-    return Conflict(requests=requests, reasons=unique(reasons), trail=_trail_text(failure))
+    return Conflict(
+        requests=requests,
+        reasons=unique(reasons),
+        trail=_trail_text(failure),
+        proof=prove(workspace, replace(problem, roots=_with_wish(problem, core))),
+    )
+
+
+def _with_wish(problem: Problem, core: Sequence[Need]) -> tuple[Need, ...]:
+    return (*(need for need in problem.roots if isinstance(need, HostNeed)), *core)
 
 
 def unique(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -62,6 +62,7 @@ def judge(
         alternatives=find_alternatives(workspace, knowledge, request, reasons, elsewhere),
         remedies=_remedies(named),
         notes=outcome.notes,
+        proof=None if conflict is None else conflict.proof,
     )
 
 

@@ -30,7 +30,8 @@ class Problem:
     ``preferences`` name, by project, the versions to try first. ``bounds`` are what curated facts
     forbid beside one version of a project, or, as a HostNeed, that version itself. ``after`` are
     rules over whole solutions, and ``limits`` what mending a solution that broke one asks of the
-    files of a project where it is chosen at all.
+    files of a project where it is chosen at all. ``record`` is told each candidate whose
+    requirements are read; ``known`` are all there are, where a proof leaves out the others.
     """
 
     roots: tuple[Need, ...]
@@ -42,6 +43,8 @@ class Problem:
     after: tuple[AfterRule, ...] = ()
     limits: tuple[Bound, ...] = ()
     pre: bool = False
+    record: Callable[[AnyCandidate], object] | None = None
+    known: Mapping[AnyCandidate, tuple[Need, ...]] | None = None
 
 
 class Restart(Exception):
@@ -82,6 +85,18 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     def dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires; host needs first, since they need no metadata."""
+        if isinstance(candidate, Candidate) and candidate.extra is None:
+            yield from self._limited(candidate.artifact)
+        if self._problem.known is not None:
+            if isinstance(candidate, Candidate) and candidate.extra is not None:
+                yield Same(Candidate.of(candidate.artifact))
+            yield from self._problem.known.get(candidate, ())
+            return
+        if self._problem.record is not None:
+            self._problem.record(candidate)
+        yield from self._dependencies(candidate)
+
+    def _dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         if isinstance(candidate, HostFact):
             if candidate.fact == CUDA:
                 yield from self._workspace.rules.target_needs()
@@ -91,7 +106,6 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             yield Same(Candidate.of(artifact))
         else:
             yield from self._workspace.rules.candidate_needs(artifact, None)
-            yield from self._limited(artifact)
         needs = self._workspace.needs(artifact, candidate.extra)
         self.announce(needs)
         yield from (need for need in needs if isinstance(need, HostNeed))

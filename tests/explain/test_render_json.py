@@ -120,7 +120,14 @@ def test_a_conflict_as_tree_and_text() -> None:
     assert conflict["tree"]["requests"] == ["a"]
     assert conflict["tree"]["trail"] == ["a 1 requires b"]
     assert [reason["code"] for reason in conflict["tree"]["reasons"]] == ["not-found"]
-    assert conflict["text"].startswith("  because   a 1 requires b\n\nnot-found: b\n")
+    assert [step["kind"] for step in conflict["tree"]["steps"]] == [
+        "request",
+        "requirement",
+        "none-left",
+    ]
+    assert conflict["tree"]["steps"][1]["because"] == [1]
+    assert conflict["tree"]["leaves"] == ["request a", "a: Wanted b"]
+    assert conflict["text"].startswith("  asked      a\n  because    a 1 requires b\n")
 
 
 @pytest.mark.parametrize(

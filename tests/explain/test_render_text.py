@@ -118,9 +118,11 @@ def test_a_conflict_further_down_tells_the_steps() -> None:
     assert (
         conflict_text(conflict)
         == """\
-  because   d 1 requires c==2
-  and       a 1 requires b
-  and       b 1 requires c==1
+  asked      a, d
+  because    a 1 requires b
+  and        d 1 requires c==2
+  and        b 1 requires c==1
+  therefore  no c is left (of 1, 2)
 
 version-conflict: c
   needs       b 1 requires c==1
@@ -147,7 +149,9 @@ def test_no_solution_names_what_cannot_hold() -> None:
 No solution for a c on {WHERE}.
 What cannot hold: a.
 
-  because   a 1 requires b
+  asked      a
+  because    a 1 requires b
+  therefore  no b is left: no usable file of it is known
 
 not-found: b
   needs       an index that has it
