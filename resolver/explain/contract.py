@@ -69,8 +69,8 @@ class ConflictTree(_Model):
     requests: list[str]
     trail: list[str]
     reasons: list[ReasonModel]
-    steps: list[StepModel] = []
-    leaves: list[str] = []
+    steps: list[StepModel] = Field(default_factory=list)
+    leaves: list[str] = Field(default_factory=list)
 
 
 class ResolveModel(_Model):
