@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lockcheck import check_lock
+
 ROOT = Path(__file__).parents[2]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -33,10 +35,13 @@ def clean_environ(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def run(clean_environ: dict[str, str]) -> Run:
-    """Run a command in the clean environment; its output and exit code."""
+    """Run a command in the clean environment; its output and exit code.
+
+    The locks it leaves hold, by a checker that shares no code with the solver.
+    """
 
     def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        done = subprocess.run(
             [str(part) for part in command],
             cwd=cwd,
             env=clean_environ,
@@ -46,6 +51,12 @@ def run(clean_environ: dict[str, str]) -> Run:
             timeout=120,
             check=False,
         )
+        stated = cwd / "overrides.txt"
+        lines = stated.read_text(encoding="utf-8").splitlines() if stated.exists() else []
+        overrides = [line for line in lines if line and not line.startswith("#")]
+        for lock in cwd.glob("pylock*.toml"):
+            assert check_lock(lock, overrides=overrides, fetch=lambda _: None) == []
+        return done
 
     return run
 
