@@ -19,7 +19,7 @@ _HOST = {"--python": "3.12", "--machine": "x86_64", "--glibc": "2.35"}
 
 
 @cache
-def _directory() -> Path:
+def directory() -> Path:
     """Where all answers of this process keep what they read."""
     place = Path(mkdtemp(prefix="abilock-live-"))
     atexit.register(rmtree, place, ignore_errors=True)
@@ -31,7 +31,7 @@ def ask(command: str, *texts: str) -> dict[str, Any]:
 
     Each text holds words of a command line. What they say of Python and machine counts.
     """
-    place = _directory()
+    place = directory()
     words = [command, *(word for text in texts for word in text.split())]
     for name, value in _HOST.items():
         words += [] if name in words else [name, value]
