@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from packaging.utils import NormalizedName
 
 from resolver.errors import UsageError
-from resolver.index.address import with_slash
+from resolver.index.address import host_of, with_slash
 from resolver.index.settings import Settings
 from resolver.index.source import IndexSource
 from resolver.model.channel import DEFAULT_CHANNEL, Channel
@@ -31,11 +31,13 @@ class Place:
     """One root that is asked for pages: a directory of a built-in channel, or a user's index.
 
     ``channel`` is what its artifacts carry. ``builtin`` places may fail; the snapshot stands in.
+    ``bucket`` places answer 403 for a page that does not exist.
     """
 
     channel: str
     source: IndexSource
     builtin: bool = False
+    bucket: bool = False
     cuda: str | None = None
 
 
@@ -68,13 +70,14 @@ class Planner:
             for source in reversed(settings.named)
             if source.ours and source.name in builtin
         }
+        hosts = frozenset(host_of(channel.url) for channel in channels)
         self._places: dict[str, tuple[Place, ...]] = {}
         for channel in channels:
             source = moved.get(channel.name)
             named = source is not None or (only is not None and channel.name in only)
             if (channel.opt_in and not named) or (only is not None and channel.name not in only):
                 continue
-            self._places[channel.name] = tuple(_places_of(channel, source, cuda_tags))
+            self._places[channel.name] = tuple(_places_of(channel, source, cuda_tags, hosts))
         users = [source for source in settings.named if source not in moved.values()]
         users += [settings.default] if settings.default is not None else []
         users += [*settings.extra, *settings.find_links]
@@ -115,7 +118,7 @@ class Planner:
 
 
 def _places_of(
-    channel: Channel, moved: IndexSource | None, cuda_tags: Iterable[str]
+    channel: Channel, moved: IndexSource | None, cuda_tags: Iterable[str], hosts: frozenset[str]
 ) -> Iterable[Place]:
     """The directories of a channel that count for the CUDA tags, at its own or a moved address."""
     url = moved.url if moved is not None and moved.url is not None else channel.url
@@ -133,6 +136,7 @@ def _places_of(
                 ours=True,
             ),
             builtin=moved is None,
+            bucket=host_of(url) in hosts,
             cuda=tag,
         )
 

@@ -25,7 +25,7 @@ from resolver.model.artifact import Listing
 
 _MISSING = frozenset({404, 410})
 # The bucket behind PyTorch's index answers 403 for a key that does not exist.
-_MISSING_ON_CHANNEL = _MISSING | {403}
+_MISSING_IN_BUCKET = _MISSING | {403}
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
 
 
@@ -91,7 +91,7 @@ class PageReader:
                 f"{place.source.address()}{project}/",
                 headers=headers,
                 bare=frozenset({304}) if cached is not None else frozenset(),
-                missing=_MISSING_ON_CHANNEL if place.builtin else _MISSING,
+                missing=_MISSING_IN_BUCKET if place.bucket else _MISSING,
             )
         except NotFound:
             self._cache.store("listing", key, b"")

@@ -16,7 +16,7 @@ from tests.support.wheels import build_wheel
 
 Run = Callable[..., Result]
 Publish = Callable[..., None]
-NAMES = [f"p{number}" for number in range(12)]
+NAMES = [f"p{number}" for number in range(5)]
 
 
 @pytest.fixture(autouse=True)

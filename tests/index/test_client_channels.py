@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resolver.errors import Unreachable
 from resolver.index.http import HttpClient
 from tests.index.test_client import PKG1, PKG2, TORCH, TORCH130, Bench, project, shown
 from tests.support.server import Reply, Server
@@ -99,3 +100,24 @@ def test_flat_page_that_is_not_there(bench: Bench) -> None:
         default=None, find_links=(bench.source("/flat/", "find-links", name="find-links-1"),)
     )
     assert bench.index(settings).listings(project("pkg")) == ()
+
+
+@pytest.mark.parametrize(("url", "error"), [("{own}/moved", False), ("{other}/moved", True)])
+def test_403_on_the_host_of_a_channel_means_that_there_is_no_page(
+    bench: Bench, url: str, error: bool
+) -> None:
+    bench.server.routes["/moved/torch/"] = Reply(status=403)
+    bench.server.project("torch", [TORCH])
+    own = bench.server.url
+    moved = bench.source(
+        url.format(own=own, other=own.replace("127.0.0.1", "localhost")),
+        "named",
+        name="pytorch",
+        ours=True,
+    )
+    index = bench.index(bench.settings(named=(moved,)))
+    if error:
+        with pytest.raises(Unreachable, match="credentials are missing or not accepted"):
+            index.listings(project("torch"))
+    else:
+        assert shown(index.listings(project("torch"))) == [("default", None, ["2.9.1"])]
