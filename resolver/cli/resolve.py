@@ -155,6 +155,7 @@ def resolve(
     from resolver.export import pylock
     from resolver.solve import strategy
     from resolver.solve.relax import find_relaxations
+    from resolver.solve.source import build_advice
 
     to_stdout = str(output) == "-"
     if to_stdout and format is Format.JSON:
@@ -217,7 +218,10 @@ def resolve(
             outcome = strategy.resolve(workspace, known, request)
             if outcome.verdict == "conflict":
                 relaxations = find_relaxations(workspace, known, request, outcome, open_at)
-                outcome = replace(outcome, relaxations=relaxations)
+                reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
+                sources = build_advice(workspace, known, [r for r, _ in stated], reasons)
+                notes = (*sources, *outcome.notes)
+                outcome = replace(outcome, relaxations=relaxations, notes=notes)
             if workspace.builder.hash_of is not None:
                 outcome = _with_hashes(outcome, workspace.builder.hash_of)
     if outcome.verdict == "solved":

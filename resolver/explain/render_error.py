@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from resolver.explain.render_text import reason_text, step_text, target_text
+from resolver.explain.render_text import reason_text, shortened, step_text, target_text
 from resolver.model.fault import ErrorReport, Explained
 from resolver.model.outcome import Judgement
-from resolver.model.reason import Reason, Severity
+from resolver.model.reason import Severity
 
 _REASONS = 2
-_EVIDENCE = 240
 
 
 def error_text(report: ErrorReport, judgement: Judgement | None) -> str:
@@ -73,15 +71,7 @@ def _set(judgement: Judgement) -> Iterator[str]:
             yield f"As installed, {asked} cannot work on {where}:"
             for reason in fatal[:_REASONS]:
                 yield ""
-                yield reason_text(_short(reason))
+                yield reason_text(shortened(reason))
             if fatal[_REASONS:]:
                 yield ""
                 yield f"and {len(fatal) - _REASONS} more reasons (abilock why names them all)"
-
-
-def _short(reason: Reason) -> Reason:
-    """The reason with the first part of its evidence: the rest says it again in other words."""
-    if len(reason.evidence) <= _EVIDENCE:
-        return reason
-    head = reason.evidence[:_EVIDENCE].rpartition("; ")[0] or reason.evidence[:_EVIDENCE] + "..."
-    return replace(reason, evidence=head)

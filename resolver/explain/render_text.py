@@ -7,6 +7,7 @@ clock: ``today`` is passed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 
 from packaging.requirements import Requirement
@@ -20,6 +21,8 @@ from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target, driver_text
 
 _SHOWN = 12
+# Two lines of a wide terminal.
+_EVIDENCE = 240
 
 
 def target_text(target: Target) -> str:
@@ -65,8 +68,31 @@ def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
         blocks.append("\n".join(proof_lines(proof, verbose=verbose)))
     elif others and conflict.trail:
         blocks.append("\n".join(_steps(conflict.trail)))
-    blocks += [reason_text(reason) for reason in others]
+    blocks += [reason_text(r) for r in others] if verbose else list(_folded(others))
     return "\n\n".join(blocks)
+
+
+def _folded(reasons: Sequence[Reason]) -> Iterator[str]:
+    """One block for what is of one kind between two things, with the head of its evidence."""
+    alike: dict[tuple[Code, str, str | None], list[Reason]] = {}
+    for reason in reasons:
+        alike.setdefault((reason.code, reason.subject, reason.object), []).append(reason)
+    for group in alike.values():
+        text = reason_text(shortened(group[0]))
+        if group[1:]:
+            more = "1 more reason" if len(group) == 2 else f"{len(group) - 1} more reasons"
+            text += f"\n  {'also':<10}  {more} of this kind (-v)"
+        yield text
+
+
+def shortened(reason: Reason) -> Reason:
+    """The reason with the head of long evidence: the rest says it again in other words."""
+    if len(reason.evidence) <= _EVIDENCE:
+        return reason
+    head = reason.evidence[:_EVIDENCE]
+    cut = max(head.rfind("; "), head.rfind(", compared with"))
+    head = head[:cut] if cut > 0 else head.rpartition(" ")[0]
+    return replace(reason, evidence=f"{head} ...")
 
 
 def _steps(trail: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from resolver.solve.alternatives import find_alternatives
 from resolver.solve.diagnose import unique
 from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
+from resolver.solve.source import build_advice
 from resolver.solve.strategy import TORCH, Request, bad_tuples, resolve
 from resolver.solve.workspace import Workspace
 
@@ -53,14 +54,17 @@ def judge(
     decided = [r for r in fatal if r.code not in _UNKNOWN] or fatal
     # What a snapshot lacks is no news where something else decides.
     reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
+    alternatives = find_alternatives(workspace, knowledge, request, reasons, elsewhere)
+    named_by_user = [requirement for requirement, _ in request.requirements]
+    sources = build_advice(workspace, knowledge, named_by_user, decided, alternatives)
     return Judgement(
         target=target,
         requests=requests,
         verdict="unknown" if unknown else "rejected",
         grade=min((r.grade for r in decided), key=lambda grade: grade.rank, default=Grade.MEASURED),
         reasons=reasons,
-        alternatives=find_alternatives(workspace, knowledge, request, reasons, elsewhere),
-        remedies=_remedies(named),
+        alternatives=alternatives,
+        remedies=(*_remedies(named), *sources),
         notes=outcome.notes,
         proof=None if conflict is None else conflict.proof,
     )

@@ -322,7 +322,10 @@ Use instead:
     abilock resolve 'ext==1.0' 'torch==2.9.1' --cuda 13.0 --arch sm120
 
 Also:
-  - Rebuild it."""
+  - Rebuild it.
+  - to keep torch 2.10.0, build ext 1.0 from source against it, with the CUDA 13.0 toolkit: \
+TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation --no-deps -w wheelhouse \
+ITS-REPOSITORY, then add --wheelhouse wheelhouse"""
     )
 
 

@@ -1,0 +1,125 @@
+"""Where no wheel fits: what to build from source, against which torch, with which toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import InvalidName, NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from resolver.model.cuda import CudaVersion
+from resolver.model.knowledge import Knowledge
+from resolver.model.outcome import Alternative
+from resolver.model.reason import Code, Reason, Severity
+from resolver.model.target import Target
+from resolver.solve.near import pinned
+from resolver.solve.strategy import TORCH
+from resolver.solve.workspace import Workspace
+
+# Another build of the same release would do away with these.
+_BUILDABLE = frozenset(
+    {
+        Code.SDIST_ONLY,
+        Code.MISSING_SYMBOL,
+        Code.NO_DEVICE_CODE,
+        Code.CUDA_MISMATCH,
+        Code.CXX11_ABI,
+        Code.GLIBC_TOO_OLD,
+        Code.PYTHON_UNSUPPORTED,
+        Code.PLATFORM_UNSUPPORTED,
+    }
+)
+# torch itself, and what comes as a whole stack: nobody builds them to mend a set.
+_NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
+
+
+def build_advice(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    requirements: Iterable[Requirement],
+    reasons: Iterable[Reason],
+    alternatives: Iterable[Alternative] = (),
+) -> tuple[str, ...]:
+    """One sentence for each package that only its sources can serve here.
+
+    A package of which another release serves, as ``alternatives`` prove, needs no advice.
+    """
+    served = {
+        alternative.changes[0].name for alternative in alternatives if len(alternative.changes) == 1
+    }
+    asked = {canonicalize_name(r.name): r.specifier for r in requirements}
+    found: dict[NormalizedName, str] = {}
+    for reason in reasons:
+        subject = _subject(reason)
+        if subject is None or reason.severity is not Severity.FATAL:
+            continue
+        name, version = subject
+        if reason.code not in _BUILDABLE or name in _NEVER or name in served or name in found:
+            continue
+        if _is_pure(workspace, name, version):
+            continue
+        found[name] = _sentence(workspace, knowledge, name, version, asked)
+    return tuple(found.values())
+
+
+def _subject(reason: Reason) -> tuple[NormalizedName, Version] | None:
+    name, _, version = reason.subject.partition(" ")
+    try:
+        return canonicalize_name(name, validate=True), Version(version)
+    except (InvalidName, InvalidVersion):
+        return None  # a CUDA release, a request
+
+
+def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bool:
+    """Whether the release has a wheel for every machine: nothing in it is built."""
+    return any(
+        artifact.kind == "wheel" and all(tag.platform == "any" for tag in artifact.tags)
+        for listing in workspace.index.listings(name)
+        for artifact in listing.files(version)
+    )
+
+
+def _sentence(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    name: NormalizedName,
+    version: Version,
+    asked: dict[NormalizedName, SpecifierSet],
+) -> str:
+    target = workspace.target
+    public = version.public
+    torch = pinned(asked.get(TORCH, SpecifierSet()))
+    start = f"to keep torch {torch}, build" if torch is not None else "build"
+    against = "it" if torch is not None else "the torch of the set"
+    lists = ";".join(arch.capability for arch in target.archs)
+    what = f"{name}=={public}" if _has_sdist(workspace, name, public) else "ITS-REPOSITORY"
+    return (
+        f"{start} {name} {public} from source against {against}, with the CUDA "
+        f"{_toolkit(knowledge, target)} toolkit: TORCH_CUDA_ARCH_LIST='{lists}' pip wheel "
+        f"--no-build-isolation --no-deps -w wheelhouse {what}, then add --wheelhouse wheelhouse"
+    )
+
+
+def _has_sdist(workspace: Workspace, name: NormalizedName, public: str) -> bool:
+    return any(
+        artifact.kind == "sdist"
+        for listing in workspace.index.listings(name)
+        for artifact in listing.files(Version(public))
+    )
+
+
+def _toolkit(knowledge: Knowledge, target: Target) -> CudaVersion:
+    """The toolkit that can make code for the GPUs: the target's, else the nearest of its major."""
+    wanted = target.toolkit or target.cuda
+
+    def serving() -> Iterator[CudaVersion]:
+        for version, release in knowledge.cuda.items():
+            if version.major == target.cuda.major and all(
+                arch in release.archs for arch in target.archs
+            ):
+                yield version
+
+    able = sorted(serving(), key=lambda v: (abs(v.minor - wanted.minor), v))
+    return able[0] if able else wanted

@@ -1,0 +1,73 @@
+"""What to build from source: where another build of the release would serve, and none is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from resolver.model.cuda import CudaVersion
+from resolver.model.outcome import Alternative, Change
+from resolver.model.reason import Grade
+from resolver.solve.source import build_advice
+from tests.solve.test_alternatives import release
+from tests.support.fakes import make_knowledge, make_reason, make_target, make_workspace
+
+X = "cp312-cp312-linux_x86_64"
+TEXT = f"torch 2.10.0 {X}\next 1.0+cu130 {X}\next 2.0 sdist\npure 1.0"
+
+
+def advise(*reasons: Any, asked: str = "torch==2.10.0 ext", **options: Any) -> list[str]:
+    cudas = {CudaVersion.parse(v): release(v) for v in ("12.8", "13.0", "13.2")}
+    workspace = make_workspace(TEXT, target=options.pop("target", make_target()))
+    requirements = list(map(Requirement, asked.split()))
+    known = make_knowledge(cuda=cudas)
+    return list(build_advice(workspace, known, requirements, reasons, **options))
+
+
+def test_the_torch_the_toolkit_and_the_architectures() -> None:
+    assert advise(make_reason("missing-symbol", "ext 1.0+cu130")) == [
+        "to keep torch 2.10.0, build ext 1.0 from source against it, with the CUDA 13.0 toolkit: "
+        "TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation --no-deps -w wheelhouse "
+        "ITS-REPOSITORY, then add --wheelhouse wheelhouse"
+    ]
+
+
+def test_from_a_source_distribution_against_whatever_torch() -> None:
+    (text,) = advise(
+        make_reason("sdist-only", "ext 2.0"),
+        asked="ext==2.0",
+        target=make_target(archs="sm120", cuda="12.9"),
+    )
+    assert text == (
+        "build ext 2.0 from source against the torch of the set, with the CUDA 12.8 toolkit: "
+        "TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation --no-deps -w wheelhouse "
+        "ext==2.0, then add --wheelhouse wheelhouse"
+    )
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        pytest.param(make_reason("missing-symbol", "torch 2.10.0"), id="torch-itself"),
+        pytest.param(make_reason("version-conflict", "ext 1.0"), id="nothing-a-build-would-mend"),
+        pytest.param(
+            make_reason("missing-symbol", "ext 1.0", severity="degraded"), id="a-feature-alone"
+        ),
+        pytest.param(make_reason("sdist-only", "pure 1.0"), id="pure-python"),
+        pytest.param(make_reason("no-device-code", "CUDA 12.4"), id="no-package"),
+    ],
+)
+def test_no_advice(reason: Any) -> None:
+    assert advise(reason) == []
+
+
+def test_no_advice_where_another_release_serves() -> None:
+    change = Change(name="ext", before="1.0", after="1.1")
+    other = Alternative(
+        changes=(change,), verdict="accepted", grade=Grade.MEASURED, command="abilock"
+    )
+    reason = make_reason("missing-symbol", "ext 1.0+cu130")
+    assert advise(reason, alternatives=(other,)) == []
+    assert len(advise(reason, reason)) == 1
