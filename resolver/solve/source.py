@@ -73,10 +73,11 @@ def _subject(reason: Reason) -> tuple[NormalizedName, Version] | None:
 
 
 def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bool:
-    """Whether the release has a wheel for every machine: nothing in it is built."""
-    return any(
+    """Whether there is nothing to build: a wheel for every machine, or no such release."""
+    listings = workspace.index.listings(name)
+    return not any(listing.files(version) for listing in listings) or any(
         artifact.kind == "wheel" and all(tag.platform == "any" for tag in artifact.tags)
-        for listing in workspace.index.listings(name)
+        for listing in listings
         for artifact in listing.files(version)
     )
 
