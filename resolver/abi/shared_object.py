@@ -204,7 +204,7 @@ def _symbols(
             if binding != _STB_WEAK:
                 undefined[string_at(text, name_at)] = names.get(index & 0x7FFF, "")
             continue
-        if other & 3 in (_STV_INTERNAL, _STV_HIDDEN) or index == 0:
+        if other & 3 in (_STV_INTERNAL, _STV_HIDDEN):
             continue
         name = string_at(text, name_at)
         version = names.get(index & 0x7FFF)

@@ -81,6 +81,7 @@ def check_environment(
             on_package=on_package,
         )
         symbols.torch = examination.torch_process
+        files.forget()
         findings: list[Reason] = [
             *check_loads(examination, around),
             *check_process(examination, around),

@@ -136,7 +136,8 @@ def order_findings(findings: Iterable[Reason]) -> tuple[Reason, ...]:
     ordered = sorted(findings, key=lambda reason: list(Severity).index(reason.severity))
     chosen: dict[tuple[object, ...], Reason] = {}
     for reason in ordered:
-        chosen.setdefault((reason.code, reason.subject, reason.object, reason.needs), reason)
+        key = (reason.code, reason.subject, reason.object, reason.needs, reason.found)
+        chosen.setdefault(key, reason)
     return tuple(chosen.values())
 
 
@@ -192,7 +193,9 @@ def _package(
         faults = [f for f in attempt.faults if not _is_one_of(f, broken)]
         for group in _groups(faults, around.symbols):
             reason = _reason(group, subject, severity, around, preloads, attempt)
-            key = (reason.code, reason.object, reason.needs, reason.severity)
+            # The libraries of one system package are one finding.
+            needs = None if reason.code is Code.MISSING_SYSTEM_LIBRARY else reason.needs
+            key = (reason.code, reason.object, needs, reason.severity)
             seen.setdefault(key, reason)
     yield from seen.values()
 

@@ -155,6 +155,7 @@ def _read_uv(document: dict[str, Any], reader: _Reader) -> None:
         for rows in packages.values()
         for package in rows
         if {"virtual", "editable"} & set(package.get("source", {}))
+        or package.get("source", {}).get("directory") == "."
     ]
     queue = roots or [package for rows in packages.values() for package in rows]
     seen: set[int] = set()

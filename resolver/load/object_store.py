@@ -164,6 +164,11 @@ class DiskFiles:
             _, dropped = self._recent.popitem(last=False)
             self._weight -= _weight(dropped)
 
+    def forget(self) -> None:
+        """Let go of what is kept in memory."""
+        self._recent.clear()
+        self._weight = 0
+
     def names(self, directory: str) -> Sequence[str]:
         """See ``preload.Directories``."""
         if directory not in self._names:

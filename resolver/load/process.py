@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from resolver.load.search import LoaderHost, Place, Searcher, search
@@ -174,6 +174,8 @@ class Process:
         for mapped in opening.fresh:
             faults += self._bind(mapped, lookup)
         if not faults:
+            for mapped in opening.fresh:  # bound for good: the references need no memory any more
+                mapped.object = replace(mapped.object, undefined={})
             if make_global:
                 state.scope = lookup
             if state.program is None:

@@ -76,7 +76,8 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
             remedy=again,
         )
     own = any(".dist-info/" not in file.path for file in distribution.files)
-    if distribution.name.startswith("nvidia-") and not own and not distribution.problems:
+    bare = not own and not distribution.problems and distribution.editable is None
+    if distribution.name.startswith("nvidia-") and bare:
         yield Reason(
             code=Code.PLACEHOLDER_PACKAGE,
             severity=Severity.WARNING,

@@ -1,0 +1,320 @@
+"""Environments that load and environments that do not, and what is said of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from resolver.errors import UsageError
+from resolver.load.environment import load_environment
+from resolver.model.cuda import CudaVersion
+from resolver.model.reason import Code, Reason
+from resolver.model.report import Report
+from tests.load.world import World, elf
+
+EXTENSION = "ext/_ext.abi3.so"
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    return World(tmp_path / "env")
+
+
+def extension(**parts: object) -> dict[str, bytes]:
+    values: dict[str, object] = {
+        "needed": ("libtorch.so", "libc10.so"),
+        "defined": ("PyInit__ext",),
+        **parts,
+    }
+    return {EXTENSION: elf(None, **values).build()}  # type: ignore[arg-type]
+
+
+def codes(report: Report) -> list[tuple[str, str]]:
+    return [(str(reason.code), str(reason.severity)) for reason in report.findings]
+
+
+def only(report: Report) -> Reason:
+    (reason,) = report.findings
+    return reason
+
+
+def test_a_set_that_loads(world: World) -> None:
+    world.torch()
+    world.install("ext", "1.0", extension(undefined=("_ZN3c104workEv",)))
+    report = world.check()
+    assert (report.verdict, codes(report)) == ("ok", [])
+    assert report.target is not None
+    assert report.target.cuda == CudaVersion(13, 0)
+    assert report.packages == 3
+
+
+def test_the_leftover_of_an_upgrade(world: World) -> None:
+    world.torch()
+    needed = ("libtorch.so", "libnvrtc.so.13")
+    world.install("ext", "1.0", extension(needed=needed))
+    assert world.check().verdict == "ok"
+    leftover = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
+    world.install("nvidia-cuda-nvrtc-cu12", "12.8.93", {leftover: elf("libnvrtc.so.12").build()})
+    report = world.check()
+    reason = only(report)
+    assert report.verdict == "broken"
+    assert reason.code is Code.SHADOWED_LIBRARY
+    assert (reason.subject, reason.object) == ("ext 1.0", "nvidia-cuda-nvrtc-cu12 12.8.93")
+    assert reason.needs == "libnvrtc.so.13"
+    assert reason.found == (
+        f"{leftover} of nvidia-cuda-nvrtc-cu12 12.8.93, which torch 2.11.0 loads instead: it looks "
+        "in nvidia/cuda_nvrtc/lib first"
+    )
+    assert reason.remedy is not None
+    assert reason.remedy.startswith(
+        f"uv pip uninstall --python {world.prefix} nvidia-cuda-nvrtc-cu12, or: sudo sh -c 'echo "
+        f"{world.site}/nvidia/cu13/lib > "
+    )
+
+
+def test_a_leftover_that_nobody_needs_degrades(world: World) -> None:
+    world.torch()
+    leftover = {"nvidia/cuda_nvrtc/lib/libnvrtc.so.12": elf("libnvrtc.so.12").build()}
+    world.install("nvidia-cuda-nvrtc-cu12", "12.8.93", leftover)
+    report = world.check()
+    assert codes(report) == [("shadowed-library", "degraded")]
+    assert only(report).subject == "torch 2.11.0"
+
+
+def test_a_symbol_that_torch_does_not_have(world: World) -> None:
+    world.torch()
+    world.install("ext", "1.0", extension(undefined=("_ZN3c104restEi", "_ZN3c104workEv")))
+    reason = only(world.check())
+    assert reason.code is Code.MISSING_SYMBOL
+    assert (reason.subject, reason.object) == ("ext 1.0", "torch 2.11.0")
+    assert (reason.needs, reason.found) == ("c10::rest(int)", "c10::rest(unsigned int)")
+    assert reason.symbols == ("_ZN3c104restEi",)
+    assert reason.member == EXTENSION
+
+
+def test_a_symbol_and_a_library_are_both_told(world: World) -> None:
+    world.torch()
+    world.install(
+        "ext",
+        "1.0",
+        extension(needed=("libtorch.so", "libodd.so.9"), undefined=("_ZN3c104goneEv", "odd_call")),
+    )
+    report = world.check()
+    assert sorted(codes(report)) == [("missing-library", "fatal"), ("missing-symbol", "fatal")]
+    symbols = [reason.symbols for reason in report.findings if reason.symbols]
+    assert symbols == [("_ZN3c104goneEv",)]
+
+
+@pytest.mark.parametrize(
+    ("soname", "code", "remedy"),
+    [
+        ("libcublas.so.12", "cuda-mismatch", "Use a build of ext for CUDA 13."),
+        (
+            "libcusolver.so.12",
+            "missing-library",
+            "uv pip install --python {prefix} nvidia-cusolver",
+        ),
+        (
+            "libnuma.so.1",
+            "missing-system-library",
+            "apt-get install libnuma1, or dnf install numactl-libs.",
+        ),
+        ("libodd.so.9", "missing-library", "Install what brings libodd.so.9."),
+    ],
+)
+def test_what_a_missing_library_is(
+    world: World, soname: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from resolver.cli import check_environment
+    from resolver.load.search import LoaderHost
+
+    monkeypatch.setattr(check_environment, "probe_loader", LoaderHost)
+    world.torch()
+    world.install("ext", "1.0", extension(needed=("libtorch.so", soname)))
+    reason = only(world.check())
+    assert (str(reason.code), reason.needs.partition(",")[0]) == (code, soname)
+    assert reason.remedy == remedy.format(prefix=world.prefix)
+
+
+def test_a_library_that_is_there_and_not_found(world: World) -> None:
+    world.torch()
+    world.install("other", "2.0", {"other/libs/libodd.so.9": elf("libodd.so.9").build()})
+    world.install("ext", "1.0", extension(needed=("libtorch.so", "libodd.so.9")))
+    reason = only(world.check())
+    assert reason.found == "other/libs/libodd.so.9, where the loader does not look"
+    assert reason.object == "other 2.0"
+    assert reason.remedy is not None
+    assert reason.remedy.startswith(f"export LD_LIBRARY_PATH={world.site}/other/libs, or: ")
+
+
+def test_an_own_library_is_loaded_by_the_package(world: World) -> None:
+    files = {
+        "pkg/_pkg.abi3.so": elf(None, needed=("libodd.so.9",), defined=("PyInit__pkg",)).build(),
+        "pkg.libs/libodd.so.9": elf("libodd.so.9").build(),
+    }
+    world.install("pkg", "1.0", files)
+    assert world.check().verdict == "ok"
+
+
+def test_one_of_several_modules_may_be_optional(world: World) -> None:
+    good = elf(None, defined=("PyInit__a",)).build()
+    bad = elf(None, defined=("PyInit__b",), needed=("libodd.so.9",)).build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": good, "pkg/_b.abi3.so": bad})
+    assert codes(world.check()) == [("missing-library", "degraded")]
+
+
+def test_modules_of_another_python_do_not_count(world: World) -> None:
+    bad = elf(None, defined=("PyInit__b",), needed=("libodd.so.9",)).build()
+    world.install("pkg", "1.0", {"pkg/_b.cpython-310-x86_64-linux-gnu.so": bad})
+    assert world.check().verdict == "ok"
+
+
+def test_a_version_of_the_c_library_that_is_too_new(world: World) -> None:
+    if not Path("/etc/ld.so.cache").exists():
+        pytest.skip("needs a glibc to compare with")
+    needs = (("libc.so.6", "GLIBC_9.99"),)
+    module = elf(None, defined=("PyInit__a",), needed=("libc.so.6",), versions=needs).build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": module})
+    reason = only(world.check())
+    assert reason.code is Code.SYMBOL_VERSION_TOO_NEW
+    assert reason.needs == "GLIBC_9.99 of libc.so.6"
+    assert "whose newest is GLIBC_2." in reason.found
+
+
+def test_two_wheels_that_wrote_one_path(world: World) -> None:
+    path = "nvidia/nccl/lib/libnccl.so.2"
+    world.install("nvidia-nccl-cu13", "2.28.9", {path: elf("libnccl.so.2").build()})
+    other = elf("libnccl.so.2", defined=("here", "there")).build()
+    world.install("nvidia-nccl-cu12", "2.27.5", {path: other})
+    reason = only(world.check())
+    assert reason.code is Code.FILE_COLLISION
+    assert reason.found == "that of nvidia-nccl-cu12 2.27.5"
+
+
+def test_a_file_that_another_package_took_along(world: World) -> None:
+    path = "nvidia/nccl/lib/libnccl.so.2"
+    world.install("nvidia-nccl-cu13", "2.28.9", {path: elf("libnccl.so.2").build()})
+    (world.site / path).unlink()
+    reason = only(world.check())
+    assert (reason.code, reason.member) == (Code.BROKEN_INSTALL, path)
+
+
+def test_versions_that_do_not_go_together(world: World) -> None:
+    world.install("flashinfer-python", "0.6.4", {"flashinfer/__init__.py": b""})
+    world.install("flashinfer-cubin", "0.6.3", {"flashinfer_cubin/__init__.py": b""})
+    world.install("app", "1.0", {"app.py": b""}, requires=["flashinfer-python>=0.7", "numpy"])
+    found = [code for code, _ in codes(world.check())]
+    assert found[0] == "version-skew"
+    assert found.count("version-conflict") == 2
+
+
+def test_a_placeholder(world: World) -> None:
+    world.install("nvidia-nothing-cu13", "0.0.0a0")
+    assert codes(world.check()) == [("placeholder-package", "warning")]
+
+
+def test_two_versions_of_one_package(world: World) -> None:
+    world.install("pkg", "1.0", {"pkg/a.py": b""})
+    world.install("pkg", "2.0", {"pkg/b.py": b""})
+    assert codes(world.check()) == [("broken-install", "degraded")]
+
+
+# what is broken is told, and nothing is raised
+
+
+def test_broken_records(world: World) -> None:
+    info = world.install("pkg", "1.0", {"pkg/a.py": b""})
+    (info / "METADATA").write_bytes(b"\xff\xfe no header at all")
+    (info / "RECORD").unlink()
+    (info / "direct_url.json").write_text("{")
+    found = [reason.found for reason in world.check().findings]
+    assert found == [
+        "METADATA has no name or no version",
+        "RECORD is missing: nobody knows which files are its own",
+        "direct_url.json cannot be read: Expecting property name enclosed in double quotes: "
+        "line 1 column 2 (char 1)",
+    ]
+
+
+def test_damaged_and_unreadable_files(world: World) -> None:
+    whole = elf(None, defined=("PyInit__a",)).build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": whole[:200]})
+    world.install("text", "1.0", {"text/_t.abi3.so": b"not a library"})
+    loop = world.site / "loop"
+    world.install("loop", "1.0", {"loop/_l.abi3.so": whole})
+    (loop / "_l.abi3.so").unlink()
+    (loop / "_l.abi3.so").symlink_to("_l.abi3.so")
+    report = world.check()
+    found = {reason.subject: reason for reason in report.findings}
+    assert report.verdict == "broken"
+    assert set(found) == {"pkg 1.0", "loop 1.0"}
+    assert found["pkg 1.0"].code is Code.BROKEN_INSTALL
+    assert "segment" in found["pkg 1.0"].found
+    assert "symbolic links" in found["loop 1.0"].found
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_files_without_permission(world: World) -> None:
+    whole = elf(None, defined=("PyInit__a",)).build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": whole})
+    (world.site / "pkg/_a.abi3.so").chmod(0)
+    assert only(world.check()).found == "Permission denied"
+
+
+def test_an_editable_install(world: World, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "pkg").mkdir(parents=True)
+    bad = elf(None, defined=("PyInit__a",), needed=("libodd.so.9",)).build()
+    (project / "pkg/_a.abi3.so").write_bytes(bad)
+    info = world.install("pkg", "1.0")
+    (info / "direct_url.json").write_text(
+        f'{{"url": "file://{project}", "dir_info": {{"editable": true}}}}'
+    )
+    (world.site / "pkg.pth").write_text(f"{project}\nimport os; os.abort()\n")
+    assert codes(world.check()) == [("missing-library", "fatal")]
+
+
+def test_a_conda_prefix(tmp_path: Path) -> None:
+    world = World(tmp_path / "env")
+    (world.prefix / "pyvenv.cfg").unlink()
+    (world.prefix / "conda-meta").mkdir()
+    assert load_environment(world.prefix).kind == "conda"
+
+
+def test_a_directory_of_packages(tmp_path: Path) -> None:
+    world = World(tmp_path / "env")
+    world.install("pkg", "1.0", {"pkg/a.py": b""})
+    found = load_environment(world.site)
+    assert (found.kind, [str(each) for each in found.distributions]) == ("directory", ["pkg 1.0"])
+
+
+def test_no_environment(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no site-packages"):
+        load_environment(tmp_path)
+    with pytest.raises(UsageError, match="no environment and no lock file"):
+        load_environment(tmp_path / "nothing")
+
+
+def test_a_system_wide_environment_below(tmp_path: Path) -> None:
+    base = World(tmp_path / "base")
+    base.install("old", "1.0", {"old.py": b""})
+    world = World(tmp_path / "env")
+    (world.prefix / "pyvenv.cfg").write_text(
+        f"home = {base.prefix}/bin\ninclude-system-site-packages = true\n"
+    )
+    (base.prefix / "bin").mkdir()
+    found = load_environment(world.prefix)
+    assert [each.name for each in found.distributions] == ["old"]
+
+
+def test_facts_are_kept_and_read_anew_when_a_file_changes(world: World, tmp_path: Path) -> None:
+    world.torch()
+    world.install("ext", "1.0", extension(undefined=("_ZN3c104goneEv",)))
+    cache = tmp_path / "cache"
+    first = world.check(cache=cache)
+    assert world.check(cache=cache).findings == first.findings
+    (world.site / EXTENSION).write_bytes(extension()[EXTENSION])
+    assert world.check(cache=cache).verdict == "ok"
