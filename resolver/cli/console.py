@@ -27,7 +27,7 @@ _STYLES = (
     (re.compile(r"^(Solved|Accepted):"), "bold green"),
     (re.compile(r"^(Rejected:|No solution)"), "bold red"),
     (re.compile(r"^Unknown:"), "bold yellow"),
-    (re.compile(r"^(Warnings|Degraded|Notes|Also|Use instead|Beside .*):$"), "bold"),
+    (re.compile(r"^(Warnings|Degraded|Checked|Cure|Notes|Also|Use instead|Beside .*):$"), "bold"),
     (re.compile(r"^error(?=:)"), "bold red"),
     (re.compile(r"^hint(?=:)"), "bold cyan"),
     (re.compile(r"^\s*(fix|works with)(?=  )"), "green"),

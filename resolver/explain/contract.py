@@ -108,6 +108,16 @@ class AlternativeModel(_Model):
     command: str
 
 
+class CheckedModel(_Model):
+    """One thing that was looked at in an accepted set."""
+
+    subject: str
+    what: str
+    finding: str
+    grade: Grade
+    evidence: str
+
+
 class WhyModel(_Model):
     """``abilock why --format json``.
 
@@ -126,6 +136,7 @@ class WhyModel(_Model):
     notes: list[str]
     error: ErrorModel | None = None
     proof: ProofModel | None = None
+    checks: list[CheckedModel] = Field(default_factory=list)
 
 
 class KnowledgeListModel(_Model):

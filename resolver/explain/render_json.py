@@ -161,6 +161,16 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
         pairs=[_pair(pair) for pair in judgement.pairs],
         remedies=list(judgement.remedies),
         notes=list(judgement.notes),
+        checks=[
+            contract.CheckedModel(
+                subject=check.subject,
+                what=check.what,
+                finding=check.finding,
+                grade=check.grade,
+                evidence=check.evidence,
+            )
+            for check in judgement.checks
+        ],
         proof=None
         if judgement.proof is None
         else contract_part.ProofModel(

@@ -16,7 +16,16 @@ from packaging.utils import canonicalize_name
 from resolver.explain.render_proof import proof_lines, tells_more
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import CUDA, PYTHON
-from resolver.model.outcome import Alternative, Change, Conflict, Judgement, Outcome, Package, Pair
+from resolver.model.outcome import (
+    Alternative,
+    Change,
+    Check,
+    Conflict,
+    Judgement,
+    Outcome,
+    Package,
+    Pair,
+)
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target, driver_text
 
@@ -212,6 +221,17 @@ def _pairs(pairs: Iterable[Pair], *, verbose: bool = False) -> Iterator[str]:
         yield f"  {pair.extension:<{width}}  {pair.grade:<8}  {known_by}"
 
 
+def _checks(checks: Sequence[Check]) -> Iterator[str]:
+    if not checks:
+        return
+    yield ""
+    yield "Checked:"
+    for i, check in enumerate(checks):
+        yield f"  {check.subject}, {check.what}: {check.finding} ({check.grade})"
+        if i + 1 == len(checks) or checks[i + 1].evidence != check.evidence:
+            yield f"    by {check.evidence}"
+
+
 def _findings(reasons: Sequence[Reason]) -> Iterator[str]:
     for severity, title in ((Severity.DEGRADED, "Degraded"), (Severity.WARNING, "Warnings")):
         of_kind = [reason for reason in reasons if reason.severity is severity]
@@ -272,7 +292,8 @@ def _judgement(judgement: Judgement, verbose: bool) -> Iterator[str]:
         yield conflict_text(found, verbose=verbose)
     if judgement.verdict == "accepted":
         yield from _pairs(judgement.pairs, verbose=verbose)
-        if not judgement.pairs:
+        yield from _checks(judgement.checks)
+        if not judgement.pairs and not judgement.checks:
             yield ""
             yield "No package of the set links with torch: nothing binary has to agree."
     yield from _findings(rest)

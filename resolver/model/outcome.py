@@ -100,8 +100,22 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at in an accepted set, or that nobody could look at."""
+
+    subject: str
+    what: str
+    finding: str
+    grade: Grade
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The answer to ``why``: ``grade`` is the weakest link of what the verdict rests on."""
+    """The answer to ``why``: ``grade`` is the weakest link of what the verdict rests on.
+
+    ``checks`` say of an accepted set what was looked at beside the pairs.
+    """
 
     target: Target
     requests: tuple[str, ...]
@@ -113,3 +127,4 @@ class Judgement:
     remedies: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     proof: Proof | None = None
+    checks: tuple[Check, ...] = ()

@@ -15,6 +15,7 @@ from resolver.model.outcome import Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.alternatives import find_alternatives
+from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
 from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
@@ -42,7 +43,7 @@ def judge(
     outcome = resolve(workspace, knowledge, request)
     requests = outcome.requests
     if outcome.verdict == "solved":
-        return _accepted(workspace, outcome, named, asked)
+        return _accepted(workspace, knowledge, outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes = _byte_reasons(workspace, asked)
@@ -167,6 +168,7 @@ def _remedies(named: tuple[KnownTuple, ...]) -> tuple[str, ...]:
 
 def _accepted(
     workspace: Workspace,
+    knowledge: Knowledge,
     outcome: Outcome,
     named: tuple[KnownTuple, ...],
     asked: dict[NormalizedName, SpecifierSet],
@@ -183,6 +185,7 @@ def _accepted(
         pairs=outcome.pairs,
         remedies=_remedies(named),
         notes=outcome.notes,
+        checks=find_checks(workspace, knowledge, outcome, asked.keys()),
     )
 
 

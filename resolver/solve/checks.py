@@ -1,0 +1,127 @@
+"""What was checked of an accepted set, by what evidence, and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from packaging.utils import NormalizedName
+
+from resolver.model.artifact import Artifact
+from resolver.model.knowledge import Build, Knowledge
+from resolver.model.outcome import Check, Outcome, Package
+from resolver.model.reason import Grade
+from resolver.model.target import driver_text
+from resolver.solve.strategy import TORCH
+from resolver.solve.workspace import Workspace
+
+_CPU = "cpu"
+
+
+def find_checks(
+    workspace: Workspace,
+    knowledge: Knowledge,
+    outcome: Outcome,
+    asked: Collection[NormalizedName],
+) -> tuple[Check, ...]:
+    """The checks of what was asked for and of torch; those of pairs are the pairs themselves.
+
+    Cost: no I/O.
+    """
+    linked = {pair.extension.split(" ")[0] for pair in outcome.pairs}
+    checks: list[Check] = []
+    told = 0
+    for package in outcome.packages:
+        name = package.artifact.name
+        if name == TORCH or (name in asked and _is_native(package.artifact)):
+            checks += _of_package(workspace, knowledge, package)
+        elif name not in linked:
+            told += 1
+    if any(check.what == "CUDA build" for check in checks):
+        checks += _of_driver(workspace, knowledge)
+    if told and checks:
+        noun = "package" if told == 1 else "packages"
+        checks.append(
+            Check(
+                subject=f"{told} more {noun}",
+                what="requirements",
+                finding="tags, versions and Requires-Dist fit; nothing in the files was read",
+                grade=Grade.DECLARED,
+                evidence="index pages and metadata",
+            )
+        )
+    return tuple(checks)
+
+
+def _of_package(workspace: Workspace, knowledge: Knowledge, package: Package) -> Iterator[Check]:
+    artifact, target = package.artifact, workspace.target
+    subject = f"{artifact.name} {artifact.version}"
+    cuda = workspace.rules.cuda_of(artifact, package.metadata)
+    build = build_of(knowledge, artifact, target.machine)
+    grade = build.grade if build is not None else Grade.DECLARED
+    source = build.source if build is not None else f"name and metadata of {artifact.filename}"
+    if cuda is None:
+        return
+    yield Check(
+        subject=subject,
+        what="CUDA build",
+        finding="a CPU build" if cuda == _CPU else f"for CUDA {cuda}",
+        grade=grade,
+        evidence=source,
+    )
+    if cuda == _CPU:
+        return
+    wanted = target.archs_text
+    if build is None or build.codes is None:
+        yield Check(
+            subject=subject,
+            what="device code",
+            finding=f"not read: whether it runs on {wanted} is not known here",
+            grade=Grade.ASSUMED,
+            evidence=f"abilock inspect --full {artifact.name}=={artifact.version} reads it",
+        )
+        return
+    codes = ", ".join(map(str, sorted(build.codes)))
+    yield Check(
+        subject=subject,
+        what="device code",
+        finding=f"{codes}: serves {wanted}",
+        grade=grade,
+        evidence=source,
+    )
+
+
+def _of_driver(workspace: Workspace, knowledge: Knowledge) -> Iterator[Check]:
+    target = workspace.target
+    release = knowledge.cuda.get(target.cuda)
+    if release is None:
+        return
+    floor = driver_text(release.driver_family)
+    if target.driver is None:
+        finding = f"needs {floor} or newer; none was named, --driver says it"
+    else:
+        finding = f"{driver_text(target.driver)} runs it, from {floor} on"
+    yield Check(
+        subject=f"CUDA {target.cuda}",
+        what="driver",
+        finding=finding,
+        grade=Grade.DECLARED if target.driver is not None else Grade.ASSUMED,
+        evidence=release.driver_source,
+    )
+
+
+def build_of(knowledge: Knowledge, artifact: Artifact, machine: str) -> Build | None:
+    """The curated fact about a file's build, None where there is none."""
+    for build in knowledge.builds:
+        if (
+            build.project == artifact.name
+            and build.machine == machine
+            and build.local == artifact.version.local
+            and (build.channel is None or build.channel == artifact.channel)
+            and build.versions.contains(artifact.version.public, prereleases=True)
+        ):
+            return build
+    return None
+
+
+def _is_native(artifact: Artifact) -> bool:
+    return any(tag.platform != "any" for tag in artifact.tags)
