@@ -216,16 +216,7 @@ class WheelEvidence:
         if read is None:
             return ()
         subject = f"{extension.name} {extension.version}"
-        found = self._graded(
-            read,
-            check_torch(
-                read.link,
-                torch.version,
-                machine=self._target.machine,
-                sha256=torch.sha256,
-                subject=subject,
-            ),
-        )
+        found = self._check(subject, torch, read)
         if read.sibling is None:
             if self._members.has_unread_code(read.link):
                 self._unread_code.add(subject)
@@ -270,16 +261,7 @@ class WheelEvidence:
     def _refusals(
         self, subject: str, metadata: Metadata, torch: Artifact, read: Read
     ) -> tuple[Reason, ...]:
-        reasons = self._graded(
-            read,
-            check_torch(
-                read.link,
-                torch.version,
-                machine=self._target.machine,
-                sha256=torch.sha256,
-                subject=subject,
-            ),
-        )
+        reasons = self._check(subject, torch, read)
         fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         if not fatal:
             return ()
@@ -328,7 +310,15 @@ class WheelEvidence:
             remedy=f"allow {works}" if works else "build it from source against your torch",
         )
 
-    def _graded(self, read: Read, reasons: Iterable[Reason]) -> list[Reason]:
+    def _check(self, subject: str, torch: Artifact, read: Read) -> list[Reason]:
+        """What the symbols of a file say of one torch; weaker where a sibling was read."""
+        reasons = check_torch(
+            read.link,
+            torch.version,
+            machine=self._target.machine,
+            sha256=torch.sha256,
+            subject=subject,
+        )
         if read.sibling is None:
             return list(reasons)
         note = f"{read.sibling.filename} stands in for a file that was not read; "
