@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ from resolver.cli.resolve import (
 )
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution
+from resolver.load.environment import Environment
 from resolver.model.knowledge import Knowledge
 from resolver.model.report import Report
 
@@ -71,6 +73,12 @@ def check(
     wheelhouse: WheelhouseOption = None,
     no_cache: NoCacheOption = False,
     cache_dir: CacheDirOption = None,
+    freeze: Annotated[
+        Path | None,
+        typer.Option(
+            "--freeze", metavar="FILE", help="Write a lock of what is installed, to go back to."
+        ),
+    ] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether what is installed loads: every library, all findings at once."""
@@ -92,6 +100,8 @@ def check(
             hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
         )
     if what is not None and what.is_file():
+        if freeze is not None:
+            raise UsageError("--freeze is for environments: a lock file is a lock already")
         from resolver.cli.check_lock import check_lock, stated_target
 
         said = stated_target(what)
@@ -122,7 +132,9 @@ def check(
                     hint=f"leave {name} out",
                 )
         wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
-        report = _environment(known, what, wish, gpu, options)
+        report, environment = _environment(known, what, wish, gpu, options)
+        if freeze is not None:
+            _freeze(known, environment, freeze, options)
     if format is Format.JSON:
         console.data(dump(check_model(report)))
     else:
@@ -137,7 +149,7 @@ def _environment(
     wish: Wish,
     gpu: str | None,
     options: wiring.IndexOptions,
-) -> Report:
+) -> tuple[Report, Environment]:
     from resolver.cli.check_environment import check_environment
     from resolver.load.environment import load_environment
 
@@ -147,7 +159,7 @@ def _environment(
         wish = with_machine(wish, probe_accelerator(known))
     notes = () if note is None else (note,)
     with _progress() as on_package:
-        return check_environment(
+        report = check_environment(
             known,
             environment,
             probe_host(),
@@ -160,6 +172,25 @@ def _environment(
             on_package=on_package,
             notes=notes,
         )
+    return report, environment
+
+
+def _freeze(
+    known: Knowledge, environment: Environment, path: Path, options: wiring.IndexOptions
+) -> None:
+    """Write the lock, and say what it does not hold."""
+    from resolver.cli.freeze import freeze
+
+    locals_ = {each.version.partition("+")[2] for each in environment.distributions}
+    tags = tuple(sorted(tag for tag in locals_ if re.fullmatch(r"cu\d{3}", tag)))
+    with wiring.open_session(known, options, tags) as session:
+        rows = freeze(environment, session, path, probe_host().machine)
+    lines = [f"Wrote {path}: {sum(row.package is not None for row in rows)} packages."]
+    lost = [row for row in rows if row.package is None]
+    if lost:
+        lines += ["Not found again, and listed in its [tool.abilock]:"]
+        lines += [f"  {row.distribution}: {row.why}" for row in lost]
+    console.words("\n".join(lines))
 
 
 def _cache(options: wiring.IndexOptions) -> Path | None:

@@ -138,9 +138,8 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
             if not row or row[0].endswith((".pyc", "/RECORD")):
                 continue
             size = row[2] if len(row) > 2 else ""
-            path = row[0] if ".." not in row[0] else posixpath.normpath(row[0])
             yield Installed(
-                path=path,
+                path=posixpath.normpath(row[0]) if ".." in row[0] else row[0],
                 digest=row[1] or None if len(row) > 1 else None,
                 size=int(size) if size.isdigit() else None,
             )

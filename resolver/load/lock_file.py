@@ -157,7 +157,7 @@ def _read_uv(document: dict[str, Any], reader: _Reader) -> None:
         if {"virtual", "editable"} & set(package.get("source", {}))
         or package.get("source", {}).get("directory") == "."
     ]
-    queue = roots or [package for rows in packages.values() for package in rows]
+    queue = list(roots) or [package for rows in packages.values() for package in rows]
     seen: set[int] = set()
     while queue:
         package = queue.pop()

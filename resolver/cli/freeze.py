@@ -1,0 +1,172 @@
+"""``abilock check --freeze FILE``: a lock of what is installed, to go back to.
+
+An installed package is that file of an index whose own RECORD lists the same files with the same
+hashes: name, version and tag alone would take a wheel that was uploaded again or built otherwise.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.pylock import Package, PackageArchive, PackageWheel, Pylock
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from resolver.abi.archive import MemberStream, read_directory
+from resolver.abi.source import FileSource
+from resolver.cli.wiring import Session
+from resolver.errors import AbilockError
+from resolver.export.pylock import LOCK_VERSION, check_lock_name, render_lock, write_atomically
+from resolver.load.distribution import Distribution, Installed
+from resolver.load.environment import Environment
+from resolver.model.artifact import Artifact
+
+_READERS = 8
+_MAX_RECORD = 64 << 20
+# What installers add to RECORD, or move out of the package.
+_ADDED = re.compile(r"[^/]+\.dist-info/(INSTALLER|REQUESTED|RECORD|direct_url\.json|uv_[a-z_]+)")
+_MOVED = re.compile(r"(\.\./|[^/]+\.data/)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """What became of one distribution: its entry of the lock, or why it has none."""
+
+    distribution: Distribution
+    package: Package | None
+    why: str = ""
+
+
+def freeze(
+    environment: Environment, session: Session, path: Path, machine: str
+) -> tuple[Frozen, ...]:
+    """Write the lock of ``environment`` to ``path``; what could not be found is listed in it.
+
+    Cost: two or three range requests a package. Raises UsageError for a name that is none.
+    """
+    check_lock_name(path)
+    first: dict[str, Distribution] = {}
+    for distribution in environment.distributions:
+        first.setdefault(distribution.name, distribution)
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="freeze") as pool:
+        rows = tuple(pool.map(lambda each: _freeze(each, session), first.values()))
+    version = environment.version
+    lock = Pylock(
+        lock_version=LOCK_VERSION,
+        environments=[Marker(f'sys_platform == "linux" and platform_machine == "{machine}"')],
+        requires_python=SpecifierSet(f"=={version[0]}.{version[1]}.*") if version else None,
+        created_by="abilock",
+        packages=sorted((r.package for r in rows if r.package), key=lambda package: package.name),
+        tool={
+            "abilock": {
+                "frozen": environment.prefix,
+                "not-found": [
+                    {
+                        "name": row.distribution.name,
+                        "version": row.distribution.version,
+                        "why": row.why,
+                    }
+                    for row in sorted(rows, key=lambda row: row.distribution.name)
+                    if row.package is None
+                ],
+            }
+        },
+    )
+    write_atomically(path, render_lock(lock))
+    return rows
+
+
+def _freeze(distribution: Distribution, session: Session) -> Frozen:
+    try:
+        version = Version(distribution.version)
+    except InvalidVersion:
+        return Frozen(distribution=distribution, package=None, why="its version is none")
+    if distribution.editable is not None:
+        why = f"an editable install of {distribution.editable}"
+        return Frozen(distribution=distribution, package=None, why=why)
+    if distribution.url is not None:
+        return _direct(distribution, version)
+    try:
+        artifact = _find(distribution, version, session)
+    except AbilockError as error:
+        return Frozen(distribution=distribution, package=None, why=str(error))
+    if artifact is None or artifact.sha256 is None or artifact.url is None:
+        why = "no file of an index has the same RECORD"
+        return Frozen(distribution=distribution, package=None, why=why)
+    wheel = PackageWheel(
+        name=artifact.filename,
+        upload_time=artifact.upload_time,
+        url=artifact.url,
+        path=None,
+        size=artifact.size,
+        hashes={"sha256": artifact.sha256},
+    )
+    package = Package(name=distribution.name, version=version, wheels=[wheel])
+    return Frozen(distribution=distribution, package=package)
+
+
+def _direct(distribution: Distribution, version: Version) -> Frozen:
+    """A package that was installed by address: locked by it where a hash was recorded."""
+    url, digest = distribution.url or "", distribution.url_digest
+    if digest is None or "://" not in url:
+        why = f"installed from {url}, whose hash was not recorded"
+        return Frozen(distribution=distribution, package=None, why=why)
+    local = url.startswith("file://")
+    archive = PackageArchive(
+        url=None if local else url,
+        path=url.removeprefix("file://") if local else None,
+        hashes={"sha256": digest},
+    )
+    package = Package(name=distribution.name, version=version, archive=archive)
+    return Frozen(distribution=distribution, package=package)
+
+
+def _find(distribution: Distribution, version: Version, session: Session) -> Artifact | None:
+    mine = _rows(distribution.files)
+    for listing in session.index.listings(distribution.name):
+        for artifact in listing.files(version):
+            tags = {str(tag) for tag in artifact.tags}
+            if artifact.kind != "wheel" or (distribution.tag and distribution.tag not in tags):
+                continue
+            theirs = _rows(read_record(artifact, session))
+            if theirs and theirs <= mine:
+                return artifact
+    return None
+
+
+def _rows(files: Iterable[Installed]) -> set[tuple[str, str]]:
+    return {
+        (file.path, file.digest)
+        for file in files
+        if file.digest
+        and not file.path.endswith(("/RECORD", ".pyc"))
+        and not _ADDED.match(file.path)
+        and not _MOVED.match(file.path)
+    }
+
+
+def read_record(artifact: Artifact, session: Session) -> Iterator[Installed]:
+    """RECORD of a wheel, by ranges; empty where there is no way to it. Raises as reading does."""
+    source = session.opener(artifact)
+    if source is None:
+        return
+    try:
+        for entry in read_directory(source):
+            top, _, name = entry.path.partition("/")
+            if name == "RECORD" and top.endswith(".dist-info") and entry.size <= _MAX_RECORD:
+                text = b"".join(MemberStream(source, entry, fetch=entry.size + 4096))
+                for row in csv.reader(text.decode("utf-8", "replace").splitlines()):
+                    if len(row) >= 2:
+                        yield Installed(path=row[0], digest=row[1] or None, size=None)
+                return
+    finally:
+        if isinstance(source, FileSource):
+            with suppress(OSError):
+                source.close()
