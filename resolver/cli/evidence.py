@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from resolver.abi.history import History, Match
-from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack
 from resolver.abi.rules import LoadRule, load_rules
@@ -27,6 +24,7 @@ from resolver.abi.wheel import WheelFacts
 from resolver.cli.declared import AbiOf, declared_bounds, declared_pair
 from resolver.cli.members import MemberNeeds
 from resolver.cli.reading import Opener, WheelReader, key_of
+from resolver.cli.torches import Torches
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
@@ -72,14 +70,12 @@ class WheelEvidence:
     ) -> None:
         self._abi_of = abi_of
         self._target = target
-        self._directory = directory
         self._siblings = siblings
+        self._torches = Torches(directory, target, opener)
         self._reader = WheelReader(opener, store=store, pack=pack, on_read=on_read)
         self._members = MemberNeeds(known, target)
-        self._lock = Lock()
         self._links: dict[str, Read | None] = {}
         self._unread_code: set[str] = set()
-        self._history: History | None = None
         self._rules: tuple[LoadRule, ...] = load_rules(directory)
         names = {name for channel in known.channels for name in channel.projects}
         names |= {name for rule in self._rules for name in rule.projects}
@@ -149,7 +145,7 @@ class WheelEvidence:
                 symbols=0,
                 evidence=f"no member of {read.link.wheel.filename} needs a symbol of torch",
             )
-        match = self._match(torch)
+        match = self._torches.match(torch)
         if match is None or not read.link.mask >> match.index & 1:
             return None  # also where nobody knows which of its members count
         text = link_evidence(read.link, match)
@@ -184,7 +180,7 @@ class WheelEvidence:
         read = self._read(extension)
         if read is None or not read.link.symbols:
             return ()
-        match = self._match(torch)
+        match = self._torches.match(torch)
         if match is None or not read.link.mask >> match.index & 1:
             return ()
         refused = [
@@ -232,23 +228,11 @@ class WheelEvidence:
 
     # torch
 
-    @property
-    def history(self) -> History:
-        """The symbol history; read when first needed."""
-        with self._lock:
-            if self._history is None:
-                self._history = load_history(self._directory)
-            return self._history
-
-    def _match(self, torch: Artifact) -> Match | None:
-        return self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
-
     def _torch_bound(self, artifact: Artifact, metadata: Metadata, read: Read) -> Bound:
         subject = f"{artifact.name} {artifact.version}"
 
         def accepts(torch: Artifact) -> bool:
-            match = self._match(torch)
-            return match is None or bool(read.link.mask >> match.index & 1)
+            return self._torches.accepts(read.link, torch)
 
         def explain(torch: Artifact | None) -> tuple[Reason, ...]:
             if torch is None:
@@ -364,7 +348,7 @@ class WheelEvidence:
     def _link(self, facts: WheelFacts) -> WheelLink:
         return link_wheel(
             facts,
-            self.history,
+            self._torches.history,
             self._rules,
             machine=self._target.machine,
             archs=self._target.archs,

@@ -1,0 +1,91 @@
+"""What is known of the torch beside a wheel: its column in the symbol history, else its core.
+
+A torch that nobody has read yet, a nightly for one, is judged by its two small libraries where its
+wheel can be reached: what they no longer export is missing; nothing else follows from them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+
+from resolver.abi.core import CoreExports, check_core, read_core
+from resolver.abi.history import History, Match
+from resolver.abi.history_file import load_history
+from resolver.abi.link import WheelLink
+from resolver.abi.source import FileSource
+from resolver.abi.verdict import check_torch
+from resolver.cli.reading import Opener, key_of
+from resolver.errors import AbilockError
+from resolver.model.artifact import Artifact
+from resolver.model.reason import Reason
+from resolver.model.target import Target
+
+# A search may try every nightly of a month; a core costs some 4 MB with the wheel's directory.
+_MOST_CORES = 4
+
+
+class Torches:
+    """Judges links with torch builds of one target; reads the history when first needed."""
+
+    def __init__(self, directory: Path, target: Target, opener: Opener) -> None:
+        self._directory = directory
+        self._target = target
+        self._opener = opener
+        self._lock = Lock()
+        self._history: History | None = None
+        self._cores: dict[str, CoreExports | None] = {}
+
+    @property
+    def history(self) -> History:
+        """The symbol history. Raises KnowledgeError when its files are damaged."""
+        with self._lock:
+            if self._history is None:
+                self._history = load_history(self._directory)
+            return self._history
+
+    def match(self, torch: Artifact) -> Match | None:
+        """The column that answers for a torch; None where none may."""
+        return self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
+
+    def accepts(self, link: WheelLink, torch: Artifact) -> bool:
+        """Whether nothing that is known keeps a wheel from loading with a torch."""
+        match = self.match(torch)
+        if match is not None:
+            return bool(link.mask >> match.index & 1)
+        core = self._core(torch)
+        return core is None or not check_core(link, core, torch.version)
+
+    def check(self, link: WheelLink, torch: Artifact, subject: str) -> tuple[Reason, ...]:
+        """Why a wheel does not load with a torch, or lacks features; ``unverified`` if unknown."""
+        if self.match(torch) is None and (core := self._core(torch)) is not None:
+            found = check_core(link, core, torch.version, subject=subject)
+            if found:
+                return found
+        return check_torch(
+            link,
+            torch.version,
+            machine=self._target.machine,
+            sha256=torch.sha256,
+            subject=subject,
+        )
+
+    def _core(self, torch: Artifact) -> CoreExports | None:
+        key = key_of(torch)
+        with self._lock:
+            if key not in self._cores and len(self._cores) < _MOST_CORES:
+                self._cores[key] = self._read_core(torch)
+            return self._cores.get(key)
+
+    def _read_core(self, torch: Artifact) -> CoreExports | None:
+        try:
+            source = self._opener(torch)
+            if source is None:
+                return None
+            try:
+                return read_core(source, filename=torch.filename, sha256=torch.sha256)
+            finally:
+                if isinstance(source, FileSource):
+                    source.close()
+        except (AbilockError, OSError):
+            return None  # it stays unverified, and the verdict says so
