@@ -19,7 +19,7 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack
 from resolver.abi.rules import LoadRule, load_rules
 from resolver.abi.store import EvidenceStore
-from resolver.abi.verdict import check_torch, link_evidence, torch_range
+from resolver.abi.verdict import link_evidence, torch_range
 from resolver.abi.wheel import WheelFacts
 from resolver.cli.declared import AbiOf, declared_bounds, declared_pair
 from resolver.cli.members import MemberNeeds
@@ -296,13 +296,7 @@ class WheelEvidence:
 
     def _check(self, subject: str, torch: Artifact, read: Read) -> list[Reason]:
         """What the symbols of a file say of one torch; weaker where a sibling was read."""
-        reasons = check_torch(
-            read.link,
-            torch.version,
-            machine=self._target.machine,
-            sha256=torch.sha256,
-            subject=subject,
-        )
+        reasons = self._torches.check(read.link, torch, subject)
         if read.sibling is None:
             return list(reasons)
         note = f"{read.sibling.filename} stands in for a file that was not read; "
