@@ -13,7 +13,7 @@ still supplies what none of them may; to have both for their own projects, name 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.utils import NormalizedName
 
@@ -31,13 +31,15 @@ class Place:
     """One root that is asked for pages: a directory of a built-in channel, or a user's index.
 
     ``channel`` is what its artifacts carry. ``builtin`` places may fail; the snapshot stands in.
-    ``bucket`` places answer 403 for a page that does not exist.
+    ``bucket`` places answer 403 for a page that does not exist. A failure of ``wanted`` ones is an
+    error where no snapshot makes up for it: the user named the channel, and none is like it.
     """
 
     channel: str
     source: IndexSource
     builtin: bool = False
     bucket: bool = False
+    wanted: bool = False
     cuda: str | None = None
 
 
@@ -70,6 +72,7 @@ class Planner:
             for source in reversed(settings.named)
             if source.ours and source.name in builtin
         }
+        self._builtin_only = bool(only) and only is not None and only <= builtin
         hosts = frozenset(host_of(channel.url) for channel in channels)
         self._places: dict[str, tuple[Place, ...]] = {}
         for channel in channels:
@@ -77,14 +80,17 @@ class Planner:
             named = source is not None or (only is not None and channel.name in only)
             if (channel.opt_in and not named) or (only is not None and channel.name not in only):
                 continue
-            self._places[channel.name] = tuple(_places_of(channel, source, cuda_tags, hosts))
+            wanted = channel.opt_in or self._builtin_only
+            self._places[channel.name] = tuple(
+                replace(place, bucket=host_of(place.source.address()) in hosts, wanted=wanted)
+                for place in _places_of(channel, source, cuda_tags)
+            )
         users = [source for source in settings.named if source not in moved.values()]
         users += [settings.default] if settings.default is not None else []
         users += [*settings.extra, *settings.find_links]
         taken = builtin | {DEFAULT_CHANNEL, "wheelhouse"}
         places = [Place(channel=_label(source, taken), source=source) for source in users]
         _check_names(only, builtin, places)
-        self._builtin_only = bool(only) and only is not None and only <= builtin
         if self._builtin_only:
             self._users = tuple(place for place in places if place.channel == DEFAULT_CHANNEL)
         else:
@@ -118,7 +124,7 @@ class Planner:
 
 
 def _places_of(
-    channel: Channel, moved: IndexSource | None, cuda_tags: Iterable[str], hosts: frozenset[str]
+    channel: Channel, moved: IndexSource | None, cuda_tags: Iterable[str]
 ) -> Iterable[Place]:
     """The directories of a channel that count for the CUDA tags, at its own or a moved address."""
     url = moved.url if moved is not None and moved.url is not None else channel.url
@@ -136,7 +142,6 @@ def _places_of(
                 ours=True,
             ),
             builtin=moved is None,
-            bucket=host_of(url) in hosts,
             cuda=tag,
         )
 

@@ -155,6 +155,8 @@ class ChannelIndex:
             by_channel.setdefault(place.channel, []).append(place)
         for channel, places in by_channel.items():
             stand_in = self._offline
+            failure: AbilockError | None = None
+            own: list[Listing] = []
             for place in places:
                 try:
                     listing = self._reader.read(place, project)
@@ -163,15 +165,20 @@ class ChannelIndex:
                         raise
                     self._note_down(channel, error)
                     stand_in = True
+                    failure = failure or error
                     listing = self._reader.read_cached(place, project)
                 if listing is not None:
                     # Directories of a channel share files: each is taken where it comes first.
                     fresh = _without(listing, seen)
                     seen.update(item.url for item in fresh.artifacts if item.url is not None)
-                    listings.append(fresh)
+                    own.append(fresh)
+            listings += own
             if stand_in:
                 tags = [place.cuda for place in places if place.cuda is not None]
-                listings += self._from_snapshot(channel, project, listings, tags or None)
+                recorded = self._from_snapshot(channel, project, listings, tags or None)
+                listings += recorded
+                if failure is not None and places[0].wanted and not own and not recorded:
+                    raise failure
         return listings
 
     def _first(self, plan: Plan, project: NormalizedName) -> list[Listing]:

@@ -9,7 +9,7 @@ import pytest
 
 from resolver.errors import Unreachable
 from resolver.index.http import HttpClient
-from tests.index.test_client import PKG1, PKG2, TORCH, TORCH130, Bench, project, shown
+from tests.index.test_client import DATE, PKG1, PKG2, TORCH, TORCH130, Bench, project, shown
 from tests.support.server import Reply, Server
 from tests.support.wheels import build_wheel
 
@@ -121,3 +121,20 @@ def test_403_on_the_host_of_a_channel_means_that_there_is_no_page(
             index.listings(project("torch"))
     else:
         assert shown(index.listings(project("torch"))) == [("default", None, ["2.9.1"])]
+
+
+@pytest.mark.parametrize("only", [{"nightly"}, {"nightly", "default"}, {"pytorch"}])
+def test_named_channel_that_nothing_stands_in_for_is_an_error(bench: Bench, only: set[str]) -> None:
+    bench.server.project("torch", [TORCH])
+    for path in ("/nightly/torch/", "/whl/cu130/torch/", "/whl/cu129/torch/"):
+        bench.server.routes[path] = Reply(status=500)
+    with pytest.raises(Unreachable, match="the server answered 500"):
+        bench.index(only=frozenset(only)).listings(project("torch"))
+
+
+def test_named_channel_is_served_from_its_snapshot(bench: Bench) -> None:
+    for path in ("/whl/cu130/torch/", "/whl/cu129/torch/"):
+        bench.server.routes[path] = Reply(status=500)
+    bench.snapshot.add("pytorch", TORCH130)
+    index = bench.index(only=frozenset({"pytorch"}))
+    assert shown(index.listings(project("torch"))) == [("pytorch", DATE, ["2.9.1+cu130"])]
