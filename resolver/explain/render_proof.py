@@ -25,6 +25,11 @@ def tells_more(proof: Proof) -> bool:
     return any(step.kind in ("requirement", "constraint") for step in proof.steps)
 
 
+def of_ranges(proof: Proof) -> bool:
+    """Whether it speaks of several releases at once, where reasons name the newest."""
+    return any(step.kind == "requirement" and " to " in step.text for step in proof.steps)
+
+
 def _branches(proof: Proof) -> bool:
     return any(step.kind == "suppose" for step in proof.steps)
 
@@ -33,14 +38,30 @@ def _plain(proof: Proof) -> Iterator[str]:
     asked = [step.text.removeprefix("you asked for ") for step in _of(proof, "request")]
     if asked:
         yield _line("asked", ", ".join(asked))
-    facts = [step for step in proof.steps[:-1] if step.kind in _FACTS]
+    facts = [step for step in _down_each_chain(proof) if step.kind in _FACTS]
     for i, step in enumerate(facts):
         yield _line("because" if i == 0 else "and", step.text)
     if proof.root.kind == "host":
         yield _line("and" if facts else "because", proof.root.text)
-        yield _line("therefore", "this machine cannot have it")
+        yield _line("therefore", "it cannot be used here")
     else:
         yield _line("therefore", proof.root.text)
+
+
+def _down_each_chain(proof: Proof) -> Iterator[Step]:
+    """The steps below the contradiction, one chain after the other."""
+    told: set[int] = set()
+
+    def visit(number: int) -> Iterator[Step]:
+        if number not in told:
+            told.add(number)
+            step = proof.steps[number - 1]
+            for below in step.because:
+                yield from visit(below)
+            yield step
+
+    for number in proof.root.because:
+        yield from visit(number)
 
 
 def _numbered(proof: Proof) -> Iterator[str]:

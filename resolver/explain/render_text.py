@@ -13,7 +13,7 @@ from datetime import date
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resolver.explain.render_proof import proof_lines, tells_more
+from resolver.explain.render_proof import of_ranges, proof_lines, tells_more
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.outcome import (
@@ -73,8 +73,9 @@ def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
     others = [r for r in conflict.reasons if r not in pins]
     blocks = [_pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)]
     proof = conflict.proof
-    if proof is not None and (verbose or (not pins and tells_more(proof))):
-        blocks.append("\n".join(proof_lines(proof, verbose=verbose)))
+    if proof is not None:
+        if verbose or (tells_more(proof) and (not pins or of_ranges(proof))):
+            blocks.append("\n".join(proof_lines(proof, verbose=verbose)))
     elif others and conflict.trail:
         blocks.append("\n".join(_steps(conflict.trail)))
     blocks += [reason_text(r) for r in others] if verbose else list(_folded(others))

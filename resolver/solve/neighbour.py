@@ -140,12 +140,10 @@ class Neighbours:
         ]
 
         def order(cuda: CudaVersion) -> tuple[bool, int, int, bool]:
-            return (
-                cuda not in served,
-                abs(cuda.major - target.cuda.major),
-                abs(cuda.minor - target.cuda.minor),
-                cuda > target.cuda,
-            )
+            majors = cuda.major - target.cuda.major
+            # The nearest of an older major is its newest, of a newer one its oldest.
+            minors = abs(cuda.minor - target.cuda.minor) if majors == 0 else cuda.minor * majors
+            return (cuda not in served, abs(majors), minors, cuda > target.cuda)
 
         return sorted(known, key=order)
 
@@ -164,7 +162,7 @@ class Neighbours:
         alternative = Alternative(
             changes=changes,
             verdict="accepted",
-            grade=self._grade(outcome),
+            grade=self._grade(trial, outcome),
             command=command_of(outcome, trial.requirements, self._repeated(trial)),
         )
         self.hit = True
@@ -237,9 +235,11 @@ class Neighbours:
         exact = pinned(specifier)
         return str(exact) if exact is not None else str(specifier) or None
 
-    def _grade(self, outcome: Outcome) -> Grade:
+    @staticmethod
+    def _grade(trial: Trial, outcome: Outcome) -> Grade:
         """The weakest pair of what was asked for; with none, how the set as a whole is known."""
-        about = [p for p in outcome.pairs if p.extension.split(" ")[0] in self._asked]
+        asked = {canonicalize_name(requirement.name) for requirement in trial.requirements}
+        about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked]
         whole = outcome.tuple_.grade if outcome.tuple_ is not None else Grade.DECLARED
         return max((p.grade for p in about), key=lambda grade: grade.rank, default=whole)
 

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
@@ -299,6 +298,7 @@ def _said(need: Need) -> str:
             is_range = need.text.startswith(need.project)
             return need.text if is_range else f"of {need.project}: {need.text}"
         case Wanted():
-            return str(need) if need.specifier != SpecifierSet() else need.identifier
+            by_user = ", by your override" if need.origin.endswith(", overridden") else ""
+            return f"{need}{by_user}"
         case Same():
             return str(need)

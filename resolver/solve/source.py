@@ -44,8 +44,10 @@ def build_advice(
 ) -> tuple[str, ...]:
     """One sentence for each package that only its sources can serve here.
 
-    A package of which another release serves, as ``alternatives`` prove, needs no advice.
+    Packages that live beside torch, that is: torch is asked for, or a channel of torch extensions
+    has them. One of which another release serves, as ``alternatives`` prove, needs no advice.
     """
+    beside = {name for channel in knowledge.channels for name in channel.projects}
     served = {
         alternative.changes[0].name for alternative in alternatives if len(alternative.changes) == 1
     }
@@ -58,7 +60,7 @@ def build_advice(
         name, version = subject
         if reason.code not in _BUILDABLE or name in _NEVER or name in served or name in found:
             continue
-        if _is_pure(workspace, name, version):
+        if (TORCH not in asked and name not in beside) or _is_pure(workspace, name, version):
             continue
         found[name] = _sentence(workspace, knowledge, name, version, asked)
     return tuple(found.values())

@@ -37,7 +37,7 @@ def test_the_torch_the_toolkit_and_the_architectures() -> None:
 def test_from_a_source_distribution_against_whatever_torch() -> None:
     (text,) = advise(
         make_reason("sdist-only", "ext 2.0"),
-        asked="ext==2.0",
+        asked="torch ext==2.0",
         target=make_target(archs="sm120", cuda="12.9"),
     )
     assert text == (
@@ -61,6 +61,10 @@ def test_from_a_source_distribution_against_whatever_torch() -> None:
 )
 def test_no_advice(reason: Any) -> None:
     assert advise(reason) == []
+
+
+def test_no_advice_on_what_does_not_live_beside_torch() -> None:
+    assert advise(make_reason("sdist-only", "ext 2.0"), asked="ext==2.0") == []
 
 
 def test_no_advice_where_another_release_serves() -> None:
