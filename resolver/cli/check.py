@@ -73,6 +73,9 @@ def check(
     wheelhouse: WheelhouseOption = None,
     no_cache: NoCacheOption = False,
     cache_dir: CacheDirOption = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Read the device code of every library, once.")
+    ] = False,
     freeze: Annotated[
         Path | None,
         typer.Option(
@@ -132,7 +135,7 @@ def check(
                     hint=f"leave {name} out",
                 )
         wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
-        report, environment = _environment(known, what, wish, gpu, options)
+        report, environment = _environment(known, what, wish, gpu, options, full=full)
         if freeze is not None:
             _freeze(known, environment, freeze, options)
     if format is Format.JSON:
@@ -149,6 +152,8 @@ def _environment(
     wish: Wish,
     gpu: str | None,
     options: wiring.IndexOptions,
+    *,
+    full: bool,
 ) -> tuple[Report, Environment]:
     from resolver.cli.check_environment import check_environment
     from resolver.load.environment import load_environment
@@ -169,6 +174,7 @@ def _environment(
             toolkit=wish.toolkit,
             gpu=gpu,
             cache=_cache(options),
+            full=full,
             on_package=on_package,
             notes=notes,
         )

@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.rules import LoadRule, find_load, load_rules
 from resolver.abi.shared_object import read_shared_object
+from resolver.cli.device_code import DeviceCheck
 from resolver.cli.host import DEFAULT_GLIBC, Host
 from resolver.cli.installed_symbols import InstalledSymbols
 from resolver.cli.loader_host import probe_loader
@@ -48,6 +49,7 @@ def check_environment(
     toolkit: CudaVersion | None,
     gpu: str | None,
     cache: Path | None,
+    full: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
     notes: tuple[str, ...] = (),
 ) -> Report:
@@ -94,6 +96,8 @@ def check_environment(
             ),
             *check_toolkit(environment, around, lambda: find_nvcc(environment)),
         ]
+        device = DeviceCheck(files, store, archs, driver, full=full)
+        findings += device.check(examination)
     return Report(
         prefix=environment.prefix,
         kind="environment",
@@ -102,8 +106,19 @@ def check_environment(
         members_checked=len(examination.attempts)
         + (len(examination.torch.loads) if examination.torch else 0),
         packages=len(environment.distributions),
-        notes=(*notes, *environment.notes, *_notes(examination, target, cuda, built_for)),
+        notes=(
+            *notes,
+            *environment.notes,
+            *_notes(examination, target, cuda, built_for),
+            *_unread(device),
+        ),
     )
+
+
+def _unread(device: DeviceCheck) -> tuple[str, ...]:
+    if not device.unread:
+        return ()
+    return (f"device code of {device.unread} libraries was not read: --full reads it, once",)
 
 
 def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:

@@ -41,6 +41,9 @@ class ObjectStore:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS object (key TEXT PRIMARY KEY, facts BLOB)"
             )
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS device (key TEXT PRIMARY KEY, codes TEXT)"
+            )
             self._connection = connection
 
     def get(self, key: str) -> SharedObject | None:
@@ -61,6 +64,26 @@ class ObjectStore:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute(
                     "INSERT OR REPLACE INTO object VALUES (?, ?)", (key, _encode(facts))
+                )
+
+    def get_codes(self, key: str) -> tuple[str, ...] | None:
+        """The device code of a file (``sm_90a``); None where it was not read. Never raises."""
+        if self._connection is None:
+            return None
+        with contextlib.suppress(sqlite3.Error):
+            row = self._connection.execute(
+                "SELECT codes FROM device WHERE key = ?", (key,)
+            ).fetchone()
+            if row is not None:
+                return tuple(str(row[0]).split())
+        return None
+
+    def put_codes(self, key: str, codes: tuple[str, ...]) -> None:
+        """Keep the device code of a file. Never raises."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO device VALUES (?, ?)", (key, " ".join(codes))
                 )
 
     def close(self) -> None:
@@ -128,17 +151,18 @@ class DiskFiles:
             self._stats[path] = result
         return self._stats[path]
 
-    def size(self, path: str) -> int | None:
-        """Length of the file in bytes; None where there is none."""
-        found = self._stat(path)
-        return None if found is None else found.st_size
-
-    def read(self, path: str) -> SharedObject | None:
-        """See ``process.Files``."""
+    def key(self, path: str) -> str | None:
+        """What facts of the file are kept by: another file, or a changed one, has another."""
         found = self._stat(path)
         if found is None:
             return None
-        key = f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
+        return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
+
+    def read(self, path: str) -> SharedObject | None:
+        """See ``process.Files``."""
+        key = self.key(path)
+        if key is None:
+            return None
         if key in self._recent:
             self._recent.move_to_end(key)
             return self._recent[key]

@@ -111,6 +111,31 @@ def test_pipeline_tells_a_failure_of_its_own_from_a_verdict(example: Example, ru
     assert done.stderr.splitlines()[-1] == "abilock could not decide about none.txt"
 
 
+@pytest.mark.parametrize(
+    ("file", "code", "lines"),
+    [
+        ("works.txt", 0, ("ok: 2 packages",)),
+        (
+            "fails.txt",
+            1,
+            (
+                "::error file=fails.txt,title=missing-symbol::sgl-kernel 0.3.21+cu130 with torch ",
+                "broken: 2 packages",
+            ),
+        ),
+    ],
+)
+def test_workflow_annotates_what_does_not_load(
+    example: Example, run: Run, file: str, code: int, lines: tuple[str, ...]
+) -> None:
+    done = run("./check.sh", file, cwd=example("github-actions"))
+
+    assert done.returncode == code, done.stderr
+    printed = done.stdout.splitlines()
+    for line in lines:
+        assert any(text.startswith(line) for text in printed), done.stdout
+
+
 def test_every_example_is_listed() -> None:
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     directories = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}

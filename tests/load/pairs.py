@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from resolver.abi.shared_object import read_shared_object
 from resolver.abi.symbol import is_torch_symbol
 from tests.load.stub import build_stub
 
@@ -63,11 +64,19 @@ class Pair:
     symbols: dict[str, tuple[set[str], set[str]]] = field(default_factory=dict)
 
     @property
+    def same_symbols(self) -> bool:
+        """Whether check and ``ldd -r`` miss the same symbols, member by member."""
+        return all(ours == theirs for ours, theirs in self.symbols.values())
+
+    @property
     def agrees(self) -> bool:
-        """Whether the verdict is what happened, and every symbol is one that ldd misses too."""
-        return (self.verdict != "broken") == self.imports and all(
-            ours == theirs for ours, theirs in self.symbols.values()
-        )
+        """Whether the verdict is what happened, and the symbols are the same.
+
+        A package whose Python asks torch's Python for a name that is not there loads, and fails all
+        the same: no library has to do with it.
+        """
+        loads = self.imports or "cannot import name" in self.error
+        return (self.verdict != "broken") == loads and self.same_symbols
 
 
 def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -101,6 +110,17 @@ class RealEnvironment:
     @property
     def site(self) -> Path:
         return next(self.prefix.glob("lib/python3.*/site-packages"))
+
+    def defined(self, wheel: str) -> set[str]:
+        """What the members of an installed wheel define."""
+        stem = wheel.partition("==")[0].replace("-", "_")
+        record = next(self.site.glob(f"{stem}-*.dist-info/RECORD")).read_text()
+        names: set[str] = set()
+        for line in record.splitlines():
+            path = line.split(",")[0]
+            if path.endswith(".so") and (facts := read_shared_object(self.site / path)):
+                names |= facts.plain
+        return names
 
     def try_import(self, module: str) -> tuple[bool, str]:
         """Import under a stub of the driver that has what is installed now."""
@@ -152,14 +172,17 @@ def pair(environment: RealEnvironment, wheel: str) -> Pair:
         imports, error = environment.try_import(IMPORTS.get(project, project))
         document = environment.check()
         about = [f for f in document["findings"] if f["subject"].startswith(f"{project} ")]
+        # What a library of the wheel itself defines that did not load: no symbol of torch.
+        own = environment.defined(wheel)
         symbols = {}
         for finding in about:
             if finding["code"] == "missing-symbol" and finding["member"]:
                 member = environment.site / finding["member"]
                 if not member.exists():  # a finding about torch itself
                     continue
+                theirs = environment.ldd(member) - own
                 ours = {name for name in finding["symbols"] if is_torch_symbol(name)}
-                symbols[finding["member"]] = (ours, environment.ldd(member))
+                symbols[finding["member"]] = (ours, theirs)
         return Pair(
             torch=environment.torch,
             wheel=wheel,
