@@ -16,7 +16,7 @@ from urllib.parse import unquote, urljoin
 from packaging.utils import NormalizedName
 
 from resolver.errors import NotAnIndexPage
-from resolver.index.address import path_of, redact, split_address
+from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.filename import parse_filename
 from resolver.index.html import Anchor, parse_html
 from resolver.model.artifact import Artifact, Listing
@@ -282,7 +282,10 @@ def _absolute(base: str, href: str) -> str | None:
     if parts.scheme == "file":
         # A page from the network must not point into the reader's disk.
         return url if base.startswith("file:") else None
-    return url if parts.scheme in ("http", "https") and parts.hostname else None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return None
+    # A page must not choose credentials, and a lock must not hold any.
+    return strip_credentials(url)[0]
 
 
 def _sha256(value: object) -> str | None:

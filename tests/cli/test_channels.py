@@ -117,6 +117,11 @@ def test_nightly_channel_gives_the_newest_dated_build(run: Run, nightly: str) ->
     # Its dependency comes from the default index, which the channel does not replace.
     assert pins() == {"filelock": "3.0", "torch": "2.12.0.dev20260226+cu130"}
     assert "%2Bcu130" in (wheel_of("torch").url or "")
+    assert run("download").code == 0
+    assert {path.name for path in Path("wheelhouse").iterdir()} == {
+        FILELOCK.filename,
+        f"torch-2.12.0.dev20260226+cu130-{X86}.whl",
+    }
 
 
 @pytest.mark.parametrize("pre", [(), ("--pre",)], ids=["", "pre"])

@@ -157,6 +157,11 @@ def test_text_counts_where_the_address_names_no_file() -> None:
     assert artifact.filename == "pkg-1-py3-none-any.whl"
 
 
+def test_credentials_in_a_link_are_dropped() -> None:
+    page = read_html('<a href="https://me:hush@h/1/pkg-1-py3-none-any.whl">pkg</a>')
+    assert only(page).url == "https://h/1/pkg-1-py3-none-any.whl"
+
+
 def test_base_element() -> None:
     page = read(
         '<html><head><base href="https://cdn.example/d/"></head>'
