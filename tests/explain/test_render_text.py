@@ -119,8 +119,8 @@ def test_a_conflict_further_down_tells_the_steps() -> None:
         conflict_text(conflict)
         == """\
   asked      a, d
-  because    a 1 requires b
-  and        d 1 requires c==2
+  because    d 1 requires c==2
+  and        a 1 requires b
   and        b 1 requires c==1
   therefore  no c is left (of 1, 2)
 
