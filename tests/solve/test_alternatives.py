@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, note, settings
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -21,6 +22,8 @@ from resolver.solve.judge import judge
 from resolver.solve.near import Distance, around, distance
 from resolver.solve.neighbour import MAX_SOLVES
 from resolver.solve.strategy import resolve
+from tests.solve.brute import Rulebook, solvable
+from tests.solve.test_random import ENVIRONMENT, indexes, quick, requests
 from tests.support.fakes import (
     FakeIndex,
     FakeRules,
@@ -248,3 +251,20 @@ def test_around_final_releases_only_those_count() -> None:
     assert around(catalog, SpecifierSet("==2.12.0rc1"))[0] == Version("2.12.0rc1")
     only = make_catalog("torch 1.0rc1", "torch")
     assert around(only, SpecifierSet(">3")) == (Version("1.0rc1"),)
+
+
+@settings(quick, max_examples=60)
+@given(indexes(), requests)
+def test_what_is_offered_solves_on_any_index(text: str, asked: list[str]) -> None:
+    """Alternatives solve by their own pins, relaxations by the releases that they name."""
+    note(text)
+    note(f"requests: {asked}")
+    index = FakeIndex(text)
+    known = make_knowledge()
+    request = make_request(*asked)
+    judgement = judge(make_workspace(index), known, request)
+    for alternative in judgement.alternatives:
+        pins = [word.strip("'") for word in alternative.command.split() if "==" in word]
+        assert solvable(pins, index.releases, ENVIRONMENT, Rulebook()), alternative.command
+        assert {Requirement(pin).name for pin in pins} == {Requirement(a).name for a in asked}
+        assert alternative.changes
