@@ -25,8 +25,9 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
+from resolver.solve.chosen import file_remarks
 from resolver.solve.near import pinned
-from resolver.solve.strategy import TORCH, bad_tuples, file_remarks
+from resolver.solve.strategy import TORCH, bad_tuples
 from resolver.solve.workspace import Workspace
 
 

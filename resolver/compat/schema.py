@@ -8,25 +8,35 @@ the program speaks in through ``value()``. The files are described in ``docs/kno
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     field_validator,
     model_validator,
 )
 
+from resolver.compat.field import (
+    ArchText,
+    BuildCudaText,
+    CodeText,
+    CudaText,
+    Machine,
+    Name,
+    RequirementText,
+    Slug,
+    SpecifierText,
+    Text,
+    VersionText,
+    some,
+)
 from resolver.model.channel import Channel
-from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.knowledge import (
     Build,
     CudaRelease,
@@ -37,67 +47,6 @@ from resolver.model.knowledge import (
     Successor,
 )
 from resolver.model.reason import Code, Grade, Reason, Severity
-
-T = TypeVar("T", bound=Collection[Any])
-
-
-def _parse_version(value: object) -> Version:
-    try:
-        return Version(_text(value))
-    except InvalidVersion as error:
-        raise ValueError(f"not a version: {value!r}") from error
-
-
-def _parse_specifier(value: object) -> SpecifierSet:
-    try:
-        return SpecifierSet(_text(value))
-    except InvalidSpecifier as error:
-        raise ValueError(f"not a version specifier: {value!r}") from error
-
-
-def _parse_requirement(value: object) -> Requirement:
-    try:
-        return Requirement(_text(value))
-    except InvalidRequirement as error:
-        raise ValueError(f"not a requirement: {value!r}") from error
-
-
-def _parse_name(value: object) -> NormalizedName:
-    text = _text(value)
-    name = canonicalize_name(text)
-    if name != text:
-        raise ValueError(f"not a normalized project name: {value!r}, write {name!r}")
-    return name
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"must be a text that is not empty, not {value!r}")
-    return value
-
-
-def _some(value: T) -> T:
-    # Not Field(min_length=1): that also complains of a list whose only item is wrong.
-    if not value:
-        raise ValueError("must not be empty")
-    return value
-
-
-def _parse_build_cuda(value: object) -> CudaVersion | None:
-    return None if value == "cpu" else CudaVersion.parse(_text(value))
-
-
-Text = Annotated[str, BeforeValidator(_text)]
-Name = Annotated[NormalizedName, BeforeValidator(_parse_name)]
-VersionText = Annotated[Version, BeforeValidator(_parse_version)]
-SpecifierText = Annotated[SpecifierSet, BeforeValidator(_parse_specifier)]
-RequirementText = Annotated[Requirement, BeforeValidator(_parse_requirement)]
-CudaText = Annotated[CudaVersion, BeforeValidator(lambda v: CudaVersion.parse(_text(v)))]
-BuildCudaText = Annotated[CudaVersion | None, BeforeValidator(_parse_build_cuda)]
-ArchText = Annotated[Arch, BeforeValidator(lambda v: Arch.parse(_text(v)))]
-CodeText = Annotated[DeviceCode, BeforeValidator(lambda v: DeviceCode.parse(_text(v)))]
-Machine = Literal["x86_64", "aarch64"]
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]
 
 
 class Model(BaseModel):
@@ -123,7 +72,7 @@ class ChannelFact(Fact):
 
     title: Text
     url: Text
-    projects: Annotated[tuple[Name, ...], AfterValidator(_some)]
+    projects: Annotated[tuple[Name, ...], AfterValidator(some)]
     cuda_tags: tuple[Annotated[str, Field(pattern=r"^cu\d{3}$")], ...] = ()
     opt_in: bool = False
     source: Text
@@ -153,7 +102,7 @@ class CudaFact(Fact):
     """One ``[[release]]`` of ``cuda.toml``; its two sources stand apart."""
 
     version: CudaText
-    archs: Annotated[tuple[ArchText, ...], AfterValidator(_some)]
+    archs: Annotated[tuple[ArchText, ...], AfterValidator(some)]
     archs_source: Text
     driver_family: VersionText
     driver_packaged: VersionText | None = None
@@ -196,7 +145,7 @@ class LibraryFact(Fact):
 class GpuFact(Fact):
     """One ``[[gpu]]`` of ``gpus.toml``: the first name is the one that is shown."""
 
-    names: Annotated[tuple[Text, ...], AfterValidator(_some)]
+    names: Annotated[tuple[Text, ...], AfterValidator(some)]
     arch: ArchText
     source: Text
 
@@ -320,7 +269,7 @@ class TupleFact(Fact):
     machines: tuple[Machine, ...] = ()
     python: SpecifierText | None = None
     exclude_newer: datetime.date | None = None
-    packages: Annotated[Mapping[Name, VersionText], AfterValidator(_some)]
+    packages: Annotated[Mapping[Name, VersionText], AfterValidator(some)]
     packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
     channels: Mapping[Name, Slug] = {}
     notes: tuple[Text, ...] = ()
@@ -369,7 +318,7 @@ class PinsFile(Model):
     """A generated ``tuples/<id>.pins.toml``: the closure of a good tuple."""
 
     tuple: Slug
-    pins: Annotated[list[RequirementText], AfterValidator(_some)]
+    pins: Annotated[list[RequirementText], AfterValidator(some)]
 
 
 class ChannelsFile(Model):

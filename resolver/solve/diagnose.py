@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
@@ -21,14 +21,12 @@ from resolver.model.target import driver_text
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog
 from resolver.solve.dead import find_chain
+from resolver.solve.exclusive import exclusive_pins, order
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
 from resolver.solve.provider import Problem, Provider
-from resolver.solve.run import Failure, Solution, solve
+from resolver.solve.run import Failure, solve
 from resolver.solve.workspace import Workspace
-
-# Conflicts are told in this order, all others after by name: the first decides the rest.
-_FIRST = tuple(map(canonicalize_name, ("torch", "triton", "flashinfer-python", "transformers")))
 
 
 def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Conflict:
@@ -244,90 +242,6 @@ def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) ->
     return f"newest release: {project}=={finals[-1]}"
 
 
-# requests whose own requirements exclude each other
-
-
-def exclusive_pins(workspace: Workspace, core: Sequence[Need], problem: Problem) -> list[Reason]:
-    """All projects on which two requests' direct requirements cannot both hold, torch first."""
-    asked = [need for need in core if isinstance(need, Wanted) and need.extra is None]
-    sides = []
-    for need in asked:
-        artifacts = _satisfying(workspace, need, problem)
-        if artifacts:
-            sides.append((need, artifacts[0], _direct(workspace, artifacts[0], need)))
-    reasons: list[tuple[tuple[int, str], Reason]] = []
-    for i, (_, first, ours) in enumerate(sides):
-        for _, second, theirs in sides[i + 1 :]:
-            for project in sorted(ours.keys() & theirs.keys()):
-                if _compatible(workspace, project, ours[project] & theirs[project]):
-                    continue
-                reasons.append(
-                    (
-                        (_order(project), project),
-                        _exclusion(first, second, project, ours[project], theirs[project]),
-                    )
-                )
-    return [reason for _, reason in sorted(reasons, key=lambda pair: pair[0])]
-
-
-def _satisfying(workspace: Workspace, need: Wanted, problem: Problem) -> list[Artifact]:
-    """Files that satisfy a request and, alone, solve; the newest first."""
-    result = solve(workspace, replace(problem, roots=(need,)))
-    if isinstance(result, Solution) and need.project in result.artifacts:
-        return [result.artifacts[need.project]]
-    return []
-
-
-def _direct(
-    workspace: Workspace, artifact: Artifact, need: Wanted
-) -> dict[NormalizedName, SpecifierSet]:
-    """The requirements of one file by project, and the request itself as one."""
-    specifiers: dict[NormalizedName, SpecifierSet] = {artifact.name: need.specifier}
-    for dependency in workspace.needs(artifact, None):
-        if isinstance(dependency, Wanted):
-            known = specifiers.get(dependency.project, SpecifierSet())
-            specifiers[dependency.project] = known & dependency.specifier
-    return specifiers
-
-
-def _compatible(workspace: Workspace, project: NormalizedName, both: SpecifierSet) -> bool:
-    if both.is_unsatisfiable():
-        return False
-    catalog = workspace.catalogs().get(project)
-    if catalog is None or catalog.snapshots:
-        return True
-    return any(both.contains(a.version, prereleases=True) for a in catalog.usable)
-
-
-def _order(project: NormalizedName) -> int:
-    return _FIRST.index(project) if project in _FIRST else len(_FIRST)
-
-
-def _exclusion(
-    first: Artifact,
-    second: Artifact,
-    project: NormalizedName,
-    ours: SpecifierSet,
-    theirs: SpecifierSet,
-) -> Reason:
-    one, two = f"{first.name} {first.version}", f"{second.name} {second.version}"
-    return Reason(
-        code=Code.VERSION_CONFLICT,
-        subject=one,
-        object=two,
-        needs=_says(first, project, ours),
-        found=_says(second, project, theirs),
-        evidence=f"Requires-Dist of {first.filename} and {second.filename}",
-        remedy=f"install {one} and {two} into separate environments, or choose releases that agree",
-    )
-
-
-def _says(artifact: Artifact, project: NormalizedName, specifier: SpecifierSet) -> str:
-    if artifact.name == project:
-        return f"{project} {artifact.version} itself"
-    return f"{project}{specifier}"
-
-
 # whatever the search ran into last
 
 
@@ -361,7 +275,7 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
             case _:
                 pass
     # Where a bound forbids what specifiers alone would allow, the specifiers do not disagree.
-    for project in sorted(wanted.keys() - bound, key=lambda name: (_order(name), name)):
+    for project in sorted(wanted.keys() - bound, key=lambda name: (order(name), name)):
         reasons += _disagreement(workspace, problem, project, wanted[project])
     return reasons
 
