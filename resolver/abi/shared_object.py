@@ -149,6 +149,8 @@ def _needs(
             name = string_at(text, name_at)
             names[other & 0x7FFF] = name
             needs.append((library, name, bool(flags & _VER_FLG_WEAK)))
+        if len(needs) > MAX_VERSIONS:
+            raise TooLarge(f"requires more than {MAX_VERSIONS} versions")
     return names, tuple(sorted(set(needs)))
 
 
@@ -195,6 +197,17 @@ def _symbols(
     undefined: dict[str, str] = {}
     plain: list[str] = []
     versioned: dict[str, tuple[str, ...]] = {}
+    # Names may share their ends in the string table, hardly more than that.
+    budget = len(text) + len(text) // 4 + (1 << 16)
+
+    def name_of(at: int) -> str:
+        nonlocal budget
+        name = string_at(text, at)
+        budget -= len(name)
+        if budget < 0:
+            raise TooLarge("has more symbol names than are read here")
+        return name
+
     for row, (name_at, info, other, section, _value, _size) in enumerate(SYMBOL.iter_unpack(table)):
         binding = info >> 4
         if not name_at or binding not in (_STB_GLOBAL, _STB_WEAK, _STB_GNU_UNIQUE):
@@ -202,11 +215,11 @@ def _symbols(
         index = versions[row] if versions else 1
         if not section:
             if binding != _STB_WEAK:
-                undefined[string_at(text, name_at)] = names.get(index & 0x7FFF, "")
+                undefined[name_of(name_at)] = names.get(index & 0x7FFF, "")
             continue
         if other & 3 in (_STV_INTERNAL, _STV_HIDDEN):
             continue
-        name = string_at(text, name_at)
+        name = name_of(name_at)
         version = names.get(index & 0x7FFF)
         if version is None:
             plain.append(name)

@@ -97,12 +97,12 @@ def check(
         no_cache=no_cache,
         cache_dir=cache_dir,
     )
-    if what is not None and not what.exists():
+    if what is not None and not os.path.exists(what):
         raise UsageError(
             f"{what} is no environment and no lock file: there is nothing",
             hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
         )
-    if what is not None and what.is_file():
+    if what is not None and os.path.isfile(what):
         if freeze is not None:
             raise UsageError("--freeze is for environments: a lock file is a lock already")
         from resolver.cli.check_lock import check_lock, stated_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,13 @@ from resolver.cli import console, wiring
 from resolver.cli.build import build
 from resolver.cli.learn import learn
 from resolver.cli.resolve import Format, FormatOption
-from resolver.errors import UsageError
+from resolver.errors import KnowledgeError, UsageError
 from resolver.explain.contract import FactModel
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import driver_text
+
+if TYPE_CHECKING:
+    from resolver.compat.load import Problem
 
 app = typer.Typer(
     name="knowledge",
@@ -141,6 +144,20 @@ def show(
         )
 
 
+def _loader_problems(directory: Path) -> Iterator[Problem]:
+    """The first fault of each file that the loader simulation reads."""
+    from resolver.compat.load import Problem
+    from resolver.load.preload import load_preloads
+    from resolver.load.system_library import load_system_libraries
+
+    for load in (load_preloads, load_system_libraries):
+        try:
+            load(directory)
+        except KnowledgeError as error:
+            name, _, what = str(error).removeprefix(f"{directory}/").partition(": ")
+            yield Problem(file=name, id="", what=what, remedy="docs/knowledge.md names the files.")
+
+
 @app.command()
 def validate(
     path: Annotated[
@@ -156,7 +173,8 @@ def validate(
 
     if path is not None and not path.is_dir():
         raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")
-    problems = check(path or knowledge_path())
+    directory = path or knowledge_path()
+    problems = (*check(directory), *_loader_problems(directory))
     if format is Format.JSON:
         models = [
             ProblemModel(file=p.file, id=p.id or None, message=p.what, remedy=p.remedy)

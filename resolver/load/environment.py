@@ -43,20 +43,10 @@ class Environment:
         return next((each for each in self.distributions if each.name == name), None)
 
 
-def is_environment(path: Path) -> bool:
-    """Whether ``path`` looks like something that packages are installed in."""
-    return path.is_dir() and (
-        (path / "pyvenv.cfg").is_file()
-        or (path / "conda-meta").is_dir()
-        or bool(_sites(path))
-        or any(path.glob("*.dist-info"))
-    )
-
-
 def load_environment(path: Path) -> Environment:
     """Read the environment at ``path``. Raises UsageError where there is none."""
     notes: list[str] = []
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise UsageError(
             f"{path} is no environment and no lock file",
             hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
@@ -96,10 +86,10 @@ def _sites(prefix: Path) -> list[Path]:
     found: list[Path] = []
     for lib in ("lib", "lib64"):
         for site in sorted((prefix / lib).glob("python3.*/site-packages")):
-            if site.is_dir() and not any(_same(site, other) for other in found):
+            if os.path.isdir(site) and not any(_same(site, other) for other in found):
                 found.append(site)
         for site in sorted((prefix / lib).glob("python3*/dist-packages")):
-            if site.is_dir() and not any(_same(site, other) for other in found):
+            if os.path.isdir(site) and not any(_same(site, other) for other in found):
                 found.append(site)
     return found
 
@@ -175,7 +165,7 @@ def _distributions(search: list[str]) -> Iterator[Distribution]:
             continue
         for name in names:
             info = Path(directory, name)
-            if name.endswith(".dist-info") and info.is_dir():
+            if name.endswith(".dist-info") and os.path.isdir(info):
                 found = load_distribution(info)
                 yield found if found.editable is None else _with_sources(found)
 

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from resolver.compat.load import knowledge_path
+from resolver.errors import KnowledgeError
+from resolver.load.preload import find_rule, load_preloads
+from resolver.load.system_library import find_system, load_system_libraries
+
+RULES = load_preloads(knowledge_path())
+
+
+@pytest.mark.parametrize(
+    ("version", "rule"),
+    [
+        ("2.3.1", None),
+        ("2.4.0", "torch-2.4"),
+        ("2.5.0", "torch-2.5.0"),
+        ("2.8.0+cu128", "torch-2.8"),
+        ("2.9.1", "torch-2.9"),
+        ("2.11.0+cu130", "torch-2.11"),
+        ("2.12.0.dev20260226+cu130", "torch-2.12"),
+        ("2.13.0", "torch-2.12"),
+        ("2.15.0", "torch-2.15"),
+        ("2.17.0", "torch-2.15"),
+    ],
+)
+def test_the_rule_of_a_release(version: str, rule: str | None) -> None:
+    found = find_rule(RULES, Version(version))
+    assert (found.id if found else None) == rule
+
+
+def test_nvrtc_is_preloaded_from_the_old_directory_first() -> None:
+    rule = find_rule(RULES, Version("2.11.0"))
+    assert rule is not None
+    assert rule.directories[:2] == ("nvidia/{folder}/lib", "nvidia/cu{major}/lib")
+    assert "libnvrtc" in [wanted.stem for wanted in rule.always]
+    assert rule.lazy == ("libnvrtc",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("preloads.toml", "preload = 1", "preload: "),
+        ("preloads.toml", "= ", "preloads.toml"),
+        ("system_libraries.toml", "[[system]]\nid = 'a'", "system.0.pattern"),
+    ],
+)
+def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    load = load_preloads if name.startswith("pre") else load_system_libraries
+    with pytest.raises(KnowledgeError, match=message):
+        load(tmp_path)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    for load in (load_preloads, load_system_libraries):
+        with pytest.raises(KnowledgeError, match="cannot be read"):
+            load(tmp_path)
+
+
+def test_the_database_is_validated_with_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import typer
+
+    from resolver.cli.knowledge import validate
+
+    directory = tmp_path / "knowledge"
+    shutil.copytree(knowledge_path(), directory, ignore=shutil.ignore_patterns("*.xz", "wheels"))
+    (directory / "preloads.toml").write_text("preload = 1")
+    with pytest.raises(typer.Exit):
+        validate(directory)
+    assert "preloads.toml: preload" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("soname", "id_"),
+    [
+        ("libnuma.so.1", "numa"),
+        ("libavcodec.so.60", "ffmpeg-6"),
+        ("libcuda.so.1", "driver-cuda"),
+        ("libpython3.11.so.1.0", "python"),
+        ("libnothing.so.1", None),
+    ],
+)
+def test_libraries_of_the_system(soname: str, id_: str | None) -> None:
+    row = find_system(load_system_libraries(knowledge_path()), soname)
+    assert (row.id if row else None) == id_
