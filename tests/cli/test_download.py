@@ -8,30 +8,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from resolver.export.pylock import load_lock
-from resolver.index.failure import Bounds
-from resolver.index.http import HttpClient
-from tests.cli.conftest import TARGET, Result
+from tests.cli.conftest import TARGET, Pace, Result
 from tests.support.server import Reply, Request, Server, ranged
 from tests.support.wheels import build_wheel
 
 Run = Callable[..., Result]
 Publish = Callable[..., None]
-QUICK = Bounds(connect=2.0, read=0.4, total=1.5, download=1.0, first_wait=0.01, longest_wait=0.3)
 A = build_wheel("a", "1.0", requires=["b"], files={"a/data.bin": os.urandom(200_000)})
 B = build_wheel("b", "1.0")
 HOUSE = Path("wheelhouse")
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resolver.index.http.HttpClient", partial(HttpClient, bounds=QUICK))
-    monkeypatch.setattr("resolver.index.wheelhouse.SLOWEST", 10**8)
+pytestmark = pytest.mark.usefixtures("pace")
 
 
 @pytest.fixture
@@ -126,7 +119,7 @@ FAULTS: list[tuple[str, Reply, str]] = [
     ("forbidden", Reply(status=403), "the server answered 403"),
     ("a storm", Reply(status=503), "the server answered 503"),
     ("reset", Reply(reset=True), "the connection broke off"),
-    ("silence", Reply(delay=2.0), "no answer within 0.4 s"),
+    ("silence", Reply(delay=1.1), "no answer within 0.8 s"),
     ("drip", Reply(body=A.data, drip=0.01), "the total time bound"),
     ("circle", Reply(status=302, headers={"Location": f"/files/{A.filename}"}), "in a circle"),
     (
@@ -141,8 +134,11 @@ FAULTS: list[tuple[str, Reply, str]] = [
 @pytest.mark.parametrize(
     ("route", "message"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
-def test_fault_gives_one_clear_error(run: Run, server: Server, route: Reply, message: str) -> None:
+def test_fault_gives_one_clear_error(
+    run: Run, server: Server, pace: Pace, route: Reply, message: str
+) -> None:
     server.routes[f"/files/{A.filename}"] = route
+    pace.quick = bool(route.delay or route.drip)
     result = run("download")
     assert result.code == 3
     (error,) = (line for line in result.err.splitlines() if line.startswith("error: "))
