@@ -111,16 +111,12 @@ class RealEnvironment:
     def site(self) -> Path:
         return next(self.prefix.glob("lib/python3.*/site-packages"))
 
-    def defined(self, wheel: str) -> set[str]:
-        """What the members of an installed wheel define."""
+    def natives(self, wheel: str) -> list[Path]:
+        """The shared objects of an installed wheel."""
         stem = wheel.partition("==")[0].replace("-", "_")
         record = next(self.site.glob(f"{stem}-*.dist-info/RECORD")).read_text()
-        names: set[str] = set()
-        for line in record.splitlines():
-            path = line.split(",")[0]
-            if path.endswith(".so") and (facts := read_shared_object(self.site / path)):
-                names |= facts.plain
-        return names
+        names = [line.split(",")[0] for line in record.splitlines()]
+        return [self.site / name for name in names if name.endswith(".so")]
 
     def try_import(self, module: str) -> tuple[bool, str]:
         """Import under a stub of the driver that has what is installed now."""
@@ -164,6 +160,12 @@ class RealEnvironment:
         return found
 
 
+def defined(path: Path) -> frozenset[str]:
+    """What a shared object defines."""
+    facts = read_shared_object(path)
+    return facts.plain if facts is not None else frozenset()
+
+
 def pair(environment: RealEnvironment, wheel: str) -> Pair:
     """Install one wheel, try it, check it, remove it."""
     project = wheel.partition("==")[0]
@@ -173,8 +175,11 @@ def pair(environment: RealEnvironment, wheel: str) -> Pair:
         document = environment.check()
         about = [f for f in document["findings"] if f["subject"].startswith(f"{project} ")]
         # What a library of the wheel itself defines that did not load: no symbol of torch.
-        own = environment.defined(wheel)
-        symbols = {}
+        natives = environment.natives(wheel)
+        own = {name for path in natives for name in defined(path)}
+        symbols: dict[str, tuple[set[str], set[str]]] = {}
+        if document["verdict"] == "ok":
+            symbols |= {path.name: (set(), environment.ldd(path) - own) for path in natives}
         for finding in about:
             if finding["code"] == "missing-symbol" and finding["member"]:
                 member = environment.site / finding["member"]
