@@ -17,9 +17,10 @@ from resolver.cli.host import Host
 from resolver.cli.requirement import Stated
 from resolver.compat.gpu import find_gpu
 from resolver.compat.load import knowledge_path
-from resolver.errors import UsageError
+from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.explain.paste import parse_paste
-from resolver.model.fault import ErrorReport, Explained, Paste, UnsupportedGpu
+from resolver.model.cuda import CudaVersion
+from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Judgement
 from resolver.model.target import Target
@@ -27,6 +28,10 @@ from resolver.model.target import Target
 _NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
 # Much more than any log with a traceback; a core file is no text.
 _MAX_TEXT = 16 << 20
+
+
+# Judges a set on the machine of the error, or for another CUDA release there.
+JudgeHere = Callable[[tuple[Stated, ...], CudaVersion | None], Judgement]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +160,7 @@ def explain(
     known: Knowledge,
     setting: Setting,
     host: Host,
-    judge_set: Callable[[tuple[Stated, ...]], Judgement] | None,
+    judge_set: JudgeHere | None,
     repeated: tuple[str, ...] = (),
 ) -> tuple[ErrorReport, Judgement | None]:
     """Explain the faults, and judge the set where the machine is known.
@@ -170,9 +175,20 @@ def explain(
     )
     faults = explainer.explain(setting.paste)
     wanted = _wanted(known, setting, faults)
-    judgement = judge_set(wanted) if judge_set is not None and wanted else None
+    judgement: Judgement | None = None
     commands: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    if judge_set is not None and wanted:
+        try:
+            judgement = judge_set(wanted, None)
+            older = _served(known, setting, judgement)
+            if older is not None:
+                # Nothing but the driver speaks against it: what it does serve is the cure.
+                judgement = judge_set(free := _unpinned(wanted), older)
+                wanted = free
+        except (IndexFailure, DamagedData) as error:
+            notes = (f"the set was not judged: {error}",)
     if judgement is not None:
         commands = tuple(alternative.command for alternative in judgement.alternatives[:1])
         if not all(requirement.specifier for requirement, _ in wanted):
@@ -195,6 +211,7 @@ def explain(
             asks=setting.asks,
             commands=commands,
             locks=locks,
+            notes=notes,
         ),
         judgement,
     )
@@ -216,6 +233,18 @@ def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> 
         )
         for name in names
     )
+
+
+def _served(known: Knowledge, setting: Setting, judgement: Judgement) -> CudaVersion | None:
+    """The CUDA release that the driver serves, where the set fits and the driver alone does not."""
+    served = next((f.serves for f in setting.paste.faults if isinstance(f, OldDriver)), None)
+    if judgement.verdict != "accepted" or served is None or served not in known.cuda:
+        return None
+    return served if served != judgement.target.cuda else None
+
+
+def _unpinned(wanted: tuple[Stated, ...]) -> tuple[Stated, ...]:
+    return tuple((Requirement(requirement.name), origin) for requirement, origin in wanted)
 
 
 def _command(wanted: Iterable[Stated], target: Target, repeated: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,7 @@ from resolver.errors import UsageError
 
 if TYPE_CHECKING:
     from resolver.cli.pasted import Given
+    from resolver.model.cuda import CudaVersion
     from resolver.model.knowledge import Knowledge
     from resolver.model.outcome import Judgement
     from resolver.model.target import Target
@@ -233,8 +235,9 @@ def _explain_error(
 
         machine_target = target
 
-        def judge_here(wanted: tuple[Stated, ...]) -> Judgement:
-            return judge_set(machine_target, wanted, repeated)
+        def judge_here(wanted: tuple[Stated, ...], cuda: CudaVersion | None) -> Judgement:
+            there = machine_target if cuda is None else replace(machine_target, cuda=cuda)
+            return judge_set(there, wanted, repeated)
 
     report, judgement = pasted.explain(known, setting, host, judge_here, repeated)
     if format is Format.JSON:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from resolver.explain.render_text import reason_text, shortened, step_text, target_text
 from resolver.model.fault import ErrorReport, Explained
@@ -10,6 +10,15 @@ from resolver.model.outcome import Judgement
 from resolver.model.reason import Severity
 
 _REASONS = 2
+_OF_THE_MACHINE = frozenset(
+    {
+        "driver-too-old",
+        "unsupported-toolchain",
+        "compat-library",
+        "missing-symbol-version",
+        "unsupported-gpu",
+    }
+)
 
 
 def error_text(report: ErrorReport, judgement: Judgement | None) -> str:
@@ -24,7 +33,7 @@ def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
         yield from _fault(fault, cured=bool(report.commands))
     if judgement is not None:
         yield ""
-        yield from _set(judgement)
+        yield from _set(judgement, report.faults)
     if report.commands:
         yield ""
         yield "Cure:"
@@ -36,6 +45,9 @@ def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
     if report.sources:
         yield ""
         yield f"Taken from what was given: {'; '.join(report.sources)}."
+    if report.notes:
+        yield ""
+        yield from (f"Note: {note}." for note in report.notes)
     if report.asks:
         yield ""
         yield "To have the whole set judged, add:"
@@ -53,18 +65,21 @@ def _fault(fault: Explained, *, cured: bool) -> Iterator[str]:
         yield f"  {'fix':<10}  {fault.remedy}"
 
 
-def _set(judgement: Judgement) -> Iterator[str]:
+def _set(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:
     asked = " with ".join(judgement.requests)
     where = target_text(judgement.target)
     fatal = [r for r in judgement.reasons if r.severity is Severity.FATAL]
     match judgement.verdict:
         case "accepted":
             yield f"As named, {asked} fits together on {where}."
-            yield (
-                "So what is loaded is not what is named: a leftover of an earlier install, another "
-                "library on LD_LIBRARY_PATH, or a build of your own. Install with `uv pip sync` "
-                "into a fresh environment."
-            )
+            if all(fault.kind in _OF_THE_MACHINE for fault in faults):
+                yield "What fails is the machine's, as said above."
+            else:
+                yield (
+                    "So what is loaded is not what is named: a leftover of an earlier install, "
+                    "another library on LD_LIBRARY_PATH, or a build of your own. Install with "
+                    "`uv pip sync` into a fresh environment."
+                )
         case "unknown":
             yield f"The set {asked} could not be judged: a file that decides was not read."
         case "rejected":

@@ -146,7 +146,8 @@ class ErrorReport:
     """The answer to a pasted error, beside the judgement of the set where that could be made.
 
     ``installed`` are the versions that count here; ``sources`` say where each fact of the machine
-    was read; ``asks`` are options that would make the answer certain. ``commands`` cure.
+    was read; ``asks`` are options that would make the answer certain. ``commands`` cure, ``locks``
+    say what they lock. ``notes`` say why a set was not judged.
     """
 
     faults: tuple[Explained, ...]
@@ -155,3 +156,4 @@ class ErrorReport:
     asks: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -45,10 +45,21 @@ Seen = dict[AnyCandidate, tuple[Need, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Leaves:
-    """The facts, and the problem that holds nothing else."""
+    """The facts; ``whole`` is the problem they were found in, ``seen`` what its search read."""
 
-    problem: Problem
+    whole: Problem
     facts: tuple[Fact, ...]
+    seen: Seen
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that holds these facts and nothing else."""
+        return restrict(self.whole, self.seen, self.facts)
+
+    def without(self, fact: Fact) -> Problem:
+        """The same without one of them."""
+        left = [other for other in self.facts if other is not fact]
+        return restrict(self.whole, self.seen, left)
 
 
 def _needs(provider: Provider, candidate: AnyCandidate) -> tuple[Need, ...]:
@@ -87,7 +98,7 @@ def find_leaves(workspace: Workspace, problem: Problem) -> Leaves | None:
             return None
     except _TooMany:
         return None
-    return Leaves(problem=restrict(problem, seen, facts), facts=tuple(facts))
+    return Leaves(whole=problem, facts=tuple(facts), seen=seen)
 
 
 def _told(failure: Failure, everything: Sequence[Fact]) -> list[Fact]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -21,7 +22,8 @@ from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
 from resolver.solve.relax import find_relaxations
 from resolver.solve.source import build_advice
-from resolver.solve.strategy import TORCH, resolve
+from resolver.solve.strategy import TORCH, Request, resolve
+from resolver.solve.workspace import Workspace
 from tests.support.fakes import (
     FakeEvidence,
     FakeIndex,
@@ -56,36 +58,49 @@ class Scene:
     options: dict[str, Any] = field(default_factory=dict)
     workspace: dict[str, Any] = field(default_factory=dict)
 
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Workspace, Knowledge, Request]]:
+        """The workspace, what is known, and the request."""
+        with self.elsewhere(self.target) as workspace:
+            yield workspace, self.known, make_request(*self.asked, **self.options)
+
+    @cached_property
+    def known(self) -> Knowledge:
+        if not self.real:
+            return self.knowledge
+        shipped = load_knowledge()
+        return replace(self.knowledge, cuda=shipped.cuda, builds=shipped.builds)
+
+    @cached_property
+    def releases(self) -> FakeIndex:
+        return FakeIndex(self.index)
+
+    @contextmanager
+    def elsewhere(self, target: Target) -> Iterator[Workspace]:
+        """The same index for another target."""
+        rules = TargetRules(self.known, target) if self.real else FakeRules()
+        options = {"rules": rules, **self.workspace}
+        yield make_workspace(self.releases, target=target, **options)
+
     def texts(self) -> Iterator[tuple[str, str]]:
         """What each command says."""
-        known = self.knowledge
-        if self.real:
-            shipped = load_knowledge()
-            known = replace(known, cuda=shipped.cuda, builds=shipped.builds)
-        index = FakeIndex(self.index)
-
-        @contextmanager
-        def elsewhere(target: Target) -> Iterator[Any]:
-            rules = TargetRules(known, target) if self.real else FakeRules()
-            yield make_workspace(index, target=target, **{"rules": rules, **self.workspace})
-
-        request = make_request(*self.asked, **self.options)
-        with elsewhere(self.target) as workspace:
+        with self.opened() as (workspace, known, request):
             outcome = resolve(workspace, known, request)
             if outcome.conflict is not None:
-                sources = build_advice(
-                    workspace,
-                    known,
-                    [r for r, _ in request.requirements],
-                    outcome.conflict.reasons,
-                )
+                asked = [requirement for requirement, _ in request.requirements]
+                reasons = outcome.conflict.reasons
                 outcome = replace(
                     outcome,
-                    relaxations=find_relaxations(workspace, known, request, outcome, elsewhere),
-                    notes=(*sources, *outcome.notes),
+                    relaxations=find_relaxations(
+                        workspace, known, request, outcome, self.elsewhere
+                    ),
+                    notes=(
+                        *build_advice(workspace, known, asked, reasons),
+                        *outcome.notes,
+                    ),
                 )
             yield "resolve", outcome_text(outcome, today=TODAY)
-            yield "why", judgement_text(judge(workspace, known, request, elsewhere))
+            yield "why", judgement_text(judge(workspace, known, request, self.elsewhere))
 
 
 def _symbol_bound(subject: str, works: str, *versions: str) -> FakeEvidence:

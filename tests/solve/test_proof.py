@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, note
 from packaging.requirements import Requirement
 
+from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.proof import Proof
 from resolver.solve.candidate import Wanted
+from resolver.solve.diagnose import minimal_roots
+from resolver.solve.leaves import find_leaves
+from resolver.solve.run import Failure, Solution, solve
+from resolver.solve.strategy import base_problem, roots_of
+from tests.explain.scenes import SCENES
 from tests.solve.brute import Rulebook, solvable
 from tests.solve.test_random import (
     ENVIRONMENT,
@@ -257,3 +263,25 @@ def test_leaves_of_requirements_alone(text: str, asked: list[str]) -> None:
     if conflict is not None:
         note(str(conflict.proof))
         check_leaves(index, conflict, Rulebook())
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_leaves_of_every_kind_of_conflict(name: str) -> None:
+    """Host facts, bytes and constraints too: by the leaves it fails, without one it solves."""
+    scene = SCENES[name]
+    with scene.opened() as (workspace, known, request):
+        base = base_problem(workspace, known, request, roots_of(workspace, request))
+        failure = solve(workspace, base)
+        if isinstance(failure, Solution) or not failure.causes:
+            return  # refused by --strict
+        wish = [need for need in base.roots if isinstance(need, HostNeed)]
+        core, _ = minimal_roots(workspace, base, failure)
+        leaves = find_leaves(workspace, replace(base, roots=(*wish, *core)))
+        assert leaves is not None
+        assert isinstance(solve(workspace, leaves.problem), Failure)
+        for fact in leaves.facts:
+            assert isinstance(solve(workspace, leaves.without(fact)), Solution), fact
+        for need in core:
+            left = tuple(other for other in core if other is not need)
+            fewer = replace(leaves.problem, roots=(*wish, *left))
+            assert isinstance(solve(workspace, fewer), Solution), need

@@ -1,0 +1,104 @@
+"""How the judgement of a set enters the answer to a pasted error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from resolver.cli.host import Host
+from resolver.cli.pasted import Given, JudgeHere, explain, find_setting
+from resolver.compat.load import load_knowledge
+from resolver.errors import Unreachable
+from resolver.explain.render_error import error_text
+from resolver.model.cuda import CudaVersion
+from resolver.model.fault import ErrorReport
+from resolver.model.outcome import Judgement, Pair
+from resolver.model.reason import Grade
+from tests.support.fakes import make_reason, make_target
+
+HOST = Host(python="3.12.0", free_threaded=False, machine="x86_64", glibc=(2, 35))
+NOTHING = Given(cuda=None, arch=None, gpu=None, python=None, machine=None, driver=None)
+OLD = "The NVIDIA driver on your system is too old (found version 12080)\ntorch==2.11.0+cu130"
+SYMBOL = (
+    "torch==2.9.1+cu130\nsgl-kernel==0.3.21\n/x-packages/sgl_kernel/common_ops.abi3.so: undefined "
+    "symbol: _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
+)
+
+
+def ask(text: str, judge_set: JudgeHere | None) -> tuple[ErrorReport, Judgement | None]:
+    known = load_knowledge()
+    setting = find_setting(known, text, NOTHING, [], [])
+    return explain(known, setting, HOST, judge_set)
+
+
+def answering(verdict: Any, asked: list[tuple[str, str]], **changes: Any) -> JudgeHere:
+    def judge_set(wanted: Any, cuda: CudaVersion | None) -> Judgement:
+        target = make_target() if cuda is None else make_target(cuda=str(cuda))
+        requests = tuple(str(requirement) for requirement, _ in wanted)
+        asked.append((" ".join(requests), str(target.cuda)))
+        return Judgement(
+            target=target, requests=requests, verdict=verdict, grade=Grade.MEASURED, **changes
+        )
+
+    return judge_set
+
+
+def test_what_an_old_driver_serves_is_solved() -> None:
+    asked: list[tuple[str, str]] = []
+    pair = Pair(extension="ext 1", torch="torch 2.11.0+cu128", grade=Grade.MEASURED, evidence="x")
+    report, judgement = ask(OLD, answering("accepted", asked, pairs=(pair,)))
+    assert asked == [("torch==2.11.0+cu130", "13.0"), ("torch", "12.8")]
+    assert judgement is None
+    assert report.commands == ("abilock resolve torch --cuda 12.8 --arch sm120",)
+    assert report.locks == ("ext 1 with torch 2.11.0+cu128 (measured)",)
+
+
+def test_a_set_that_fits_is_not_what_was_loaded() -> None:
+    text = error_text(*ask(SYMBOL, answering("accepted", [])))
+    assert "As named, torch==2.9.1+cu130 with sgl-kernel==0.3.21 fits together on CUDA 13.0" in text
+    assert "torch 2.9.1+cu130 exports it: another torch answers here, or a leftover" in text
+    assert "So what is loaded is not what is named" in text
+
+
+def test_a_fault_of_the_machine_is_not_the_sets() -> None:
+    text = error_text(*ask("Error 803\ntorch==2.9.1+cu130", answering("accepted", [])))
+    assert "What fails is the machine's, as said above." in text
+
+
+def test_reasons_beyond_two_are_counted() -> None:
+    reasons = tuple(make_reason(subject=f"a {i}") for i in range(4))
+    text = error_text(*ask(SYMBOL, answering("rejected", [], reasons=reasons)))
+    assert "and 2 more reasons (abilock why names them all)" in text
+
+
+def test_an_unknown_set() -> None:
+    text = error_text(*ask(SYMBOL, answering("unknown", [])))
+    assert "could not be judged: a file that decides was not read." in text
+
+
+def test_an_index_that_does_not_answer_spares_the_explanation() -> None:
+    def judge_set(wanted: Any, cuda: CudaVersion | None) -> Judgement:
+        del wanted, cuda
+        raise Unreachable("no answer", url="https://index.test/")
+
+    report, judgement = ask(SYMBOL, judge_set)
+    assert judgement is None
+    assert report.notes == ("the set was not judged: no answer",)
+    assert "Note: the set was not judged: no answer." in error_text(report, judgement)
+    assert report.commands[0].startswith("abilock resolve 'torch>=2.9,<2.10' ")
+
+
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        (
+            "nvidia-cuda-runtime-cu12==12.8.90\nError 803",
+            "CUDA 12.8, by nvidia-cuda-runtime-cu12 12.8.90",
+        ),
+        ("CUDA used to build PyTorch: 13.0\nError 803", "CUDA 13.0, in the text"),
+    ],
+)
+def test_where_the_cuda_release_was_read(text: str, sources: str) -> None:
+    report, _ = ask(text, None)
+    assert sources in report.sources
