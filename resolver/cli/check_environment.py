@@ -23,11 +23,12 @@ from resolver.compat.load import knowledge_path
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
-from resolver.load.finding import Surroundings, check_loads, order_findings
+from resolver.load.finding import check_loads, order_findings
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule, load_preloads
 from resolver.load.process_finding import check_process
 from resolver.load.records import check_records, check_toolkit
+from resolver.load.surroundings import Surroundings
 from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge

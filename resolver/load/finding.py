@@ -2,115 +2,21 @@
 
 from __future__ import annotations
 
-import os.path
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from resolver.load.distribution import Distribution
-from resolver.load.environment import Environment
 from resolver.load.examine import Attempt, Examination
+from resolver.load.library_finding import missing_library
 from resolver.load.preload import Preloaded
 from resolver.load.process import Fault, MissingLibrary, MissingSymbol, MissingVersion
-from resolver.load.system_library import SystemLibrary, find_system
-from resolver.model.knowledge import Library
+from resolver.load.surroundings import Surroundings, Symbols
 from resolver.model.reason import Code, Grade, Reason, Severity
 
 _HOST = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_\d")
 _TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
-_MAX_SEARCHED = 6
 _STEM = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so")
-
-
-class Symbols(Protocol):
-    """What is known of symbols beyond this environment."""
-
-    def describe(self, symbol: str) -> str:
-        """The declaration that a mangled name stands for."""
-        ...
-
-    def is_torch(self, symbol: str) -> bool:
-        """Whether it belongs to torch's own namespaces."""
-        ...
-
-    def instead(self, symbol: str) -> str:
-        """Other signatures of that function that the installed torch exports; empty for none."""
-        ...
-
-    def works_with(self, attempt: Attempt) -> str | None:
-        """The torch releases that this member links with: ``torch >=2.9,<2.10``."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What findings refer to. ``torch`` is the installed one, with the CUDA major it is for."""
-
-    environment: Environment
-    libraries: Sequence[Library]
-    system: Sequence[SystemLibrary]
-    symbols: Symbols
-    torch: Distribution | None = None
-    cuda_major: int | None = None
-    places: dict[str, list[tuple[str, Distribution]]] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        environment: Environment,
-        *,
-        libraries: Sequence[Library],
-        system: Sequence[SystemLibrary],
-        symbols: Symbols,
-        cuda_major: int | None,
-    ) -> Surroundings:
-        """Index the native files of an environment by name."""
-        places: dict[str, list[tuple[str, Distribution]]] = {}
-        for distribution in environment.distributions:
-            for member in distribution.native:
-                path = posixpath.normpath(f"{distribution.site}/{member}")
-                places.setdefault(posixpath.basename(path), []).append((path, distribution))
-        return cls(
-            environment=environment,
-            libraries=libraries,
-            system=system,
-            symbols=symbols,
-            torch=environment.find("torch"),
-            cuda_major=cuda_major,
-            places=places,
-        )
-
-    def owner(self, path: str) -> Distribution | None:
-        """Whose file this is."""
-        path = posixpath.normpath(path)
-        for place, distribution in self.places.get(posixpath.basename(path), ()):
-            if place == path:
-                return distribution
-        return None
-
-    def owners(self, path: str) -> list[Distribution]:
-        """Every distribution that recorded this file."""
-        path = posixpath.normpath(path)
-        found = self.places.get(posixpath.basename(path), ())
-        return [distribution for place, distribution in found if place == path]
-
-    def exists(self, path: str) -> bool:
-        """Whether the file is there."""
-        return os.path.exists(path)
-
-    def shown(self, path: str) -> str:
-        """A path as people read it: below site-packages where it lies there."""
-        path = posixpath.normpath(path)
-        for site in self.environment.path:
-            if path.startswith(f"{site}/"):
-                return path[len(site) + 1 :]
-        return path
-
-    def command(self, verb: str, *names: str) -> str:
-        """``uv pip install --python PREFIX NAME...``."""
-        return f"uv pip {verb} --python {self.environment.prefix} {' '.join(names)}"
 
 
 def check_loads(examination: Examination, around: Surroundings) -> tuple[Reason, ...]:
@@ -242,165 +148,11 @@ def _reason(
 ) -> Reason:
     first = group[0]
     if isinstance(first, MissingLibrary):
-        return _missing_library(first, subject, severity, around, preloads)
+        return missing_library(first, subject, severity, around, preloads)
     if isinstance(first, MissingVersion):
         return _missing_version(first, subject, severity, around)
     symbols = tuple(fault.name for fault in group if isinstance(fault, MissingSymbol))
     return _missing_symbols(symbols, first, subject, severity, around, attempt)
-
-
-# libraries
-
-
-def _missing_library(
-    fault: MissingLibrary,
-    subject: str,
-    severity: Severity,
-    around: Surroundings,
-    preloads: Sequence[Preloaded],
-) -> Reason:
-    name = posixpath.basename(fault.name)
-    member = around.shown(fault.needed_by)
-    evidence = f"DT_NEEDED of {member}; searched: {_searched(fault, around)}"
-    recorded = around.places.get(name, [])
-    places = [(path, owner) for path, owner in recorded if around.exists(path)]
-    if recorded and not places:
-        owner = recorded[0][1]
-        return Reason(
-            code=Code.MISSING_LIBRARY,
-            severity=severity,
-            subject=subject,
-            object=str(owner),
-            member=member,
-            needs=name,
-            found=f"no such file, although {owner} recorded {around.shown(recorded[0][0])}",
-            evidence=f"{evidence}; RECORD of {owner}",
-            remedy=around.command("install --reinstall", f"{owner.name}=={owner.version}"),
-        )
-    shadow = _shadow(name, places, around, preloads)
-    if shadow is not None:
-        path, leftover, folder = shadow
-        lies = posixpath.dirname(places[0][0]) if places else None
-        way = f", or: sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'"
-        return Reason(
-            code=Code.SHADOWED_LIBRARY,
-            severity=severity,
-            subject=subject,
-            object=str(leftover),
-            member=member,
-            needs=name,
-            found=f"{around.shown(path)} of {leftover}, which {around.torch} loads instead: "
-            f"it looks in {folder} first",
-            evidence=f"{evidence}; the preloads of torch/__init__.py",
-            remedy=f"{around.command('uninstall', leftover.name)}{way if lies else ''}",
-        )
-    majors = {lib.cuda for lib in around.libraries if lib.soname == name}
-    foreign = around.cuda_major is not None and majors and around.cuda_major not in majors
-    if foreign and None not in majors:
-        major = next(iter(majors))
-        return Reason(
-            code=Code.CUDA_MISMATCH,
-            severity=severity,
-            subject=subject,
-            object=str(around.torch) if around.torch else None,
-            member=member,
-            needs=f"{name}, of CUDA {major}",
-            found=f"CUDA {around.cuda_major} and its libraries",
-            evidence=evidence,
-            remedy=f"Use a build of {subject.split(' ')[0]} for CUDA {around.cuda_major}.",
-        )
-    if places:
-        lies = posixpath.dirname(places[0][0])
-        return Reason(
-            code=Code.MISSING_LIBRARY,
-            severity=severity,
-            subject=subject,
-            object=str(places[0][1]),
-            member=member,
-            needs=name,
-            found=f"{around.shown(places[0][0])}, where the loader does not look",
-            evidence=evidence,
-            remedy=f"export LD_LIBRARY_PATH={lies}, or: "
-            f"sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'",
-        )
-    brings = _brings(name, around)
-    if brings is not None:
-        return Reason(
-            code=Code.MISSING_LIBRARY,
-            severity=severity,
-            subject=subject,
-            object=brings.project,
-            member=member,
-            needs=name,
-            found="no such file",
-            evidence=f"{evidence}; {brings.source}",
-            remedy=around.command("install", brings.project),
-        )
-    system = find_system(around.system, name)
-    if system is not None:
-        return Reason(
-            code=Code.MISSING_SYSTEM_LIBRARY,
-            severity=severity,
-            subject=subject,
-            object=system.title,
-            member=member,
-            needs=name,
-            found="not on this machine",
-            evidence=f"{evidence}; {system.source}",
-            remedy=system.remedy or None,
-        )
-    return Reason(
-        code=Code.MISSING_LIBRARY,
-        severity=severity,
-        subject=subject,
-        member=member,
-        needs=name,
-        found="no such file",
-        evidence=evidence,
-        remedy=around.command("install --reinstall", subject.split(" ")[0])
-        if posixpath.basename(fault.needed_by) == name
-        else f"Install what brings {name}.",
-    )
-
-
-def _searched(fault: MissingLibrary, around: Surroundings) -> str:
-    """The directories that were searched, in order, those of the processor left out."""
-    tried = dict.fromkeys(
-        posixpath.dirname(around.shown(path)) or "."
-        for path in fault.tried
-        if "/glibc-hwcaps/" not in path
-    )
-    more = f" and {len(tried) - _MAX_SEARCHED} more" if len(tried) > _MAX_SEARCHED else ""
-    return ", ".join(list(tried)[:_MAX_SEARCHED]) + more if tried else "nowhere"
-
-
-def _brings(name: str, around: Surroundings) -> Library | None:
-    """The wheel to install for a library: of two, that of torch's CUDA."""
-    known = [lib for lib in around.libraries if lib.soname == name]
-    known.sort(key=lambda lib: (lib.cuda not in (around.cuda_major, None), lib.project))
-    return known[0] if known else None
-
-
-def _shadow(
-    name: str,
-    places: list[tuple[str, Distribution]],
-    around: Surroundings,
-    preloads: Sequence[Preloaded],
-) -> tuple[str, Distribution, str] | None:
-    """The file that torch preloaded where this one was meant, whose it is, and where it lies."""
-    match = _STEM.match(name)
-    if match is None:
-        return None
-    for preload in preloads:
-        if preload.wanted.stem != f"lib{match[1]}" or preload.loaded is None:
-            continue
-        path = preload.matches[0]
-        if posixpath.basename(path) == name or not any(p in preload.matches for p, _ in places):
-            continue
-        owner = around.owner(path)
-        if owner is not None:
-            return path, owner, posixpath.dirname(around.shown(path))
-    return None
 
 
 # versions and symbols

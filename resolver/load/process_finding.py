@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from resolver.load.examine import Examination
-from resolver.load.finding import Surroundings
+from resolver.load.surroundings import Surroundings
 from resolver.model.reason import Code, Reason, Severity
 
 

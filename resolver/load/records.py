@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
-from resolver.load.finding import Surroundings
+from resolver.load.surroundings import Surroundings
 from resolver.model.knowledge import KnownTuple, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
 
