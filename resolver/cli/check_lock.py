@@ -161,9 +161,9 @@ def _file(
     if isinstance(metadata, Reason):
         yield metadata
         return
-    needs = [*workspace.rules.candidate_needs(artifact, metadata)]
-    needs += [n for n in workspace.evidence.needs(artifact, metadata) if isinstance(n, HostNeed)]
-    yield from (need.reason for need in needs if need.reason is not None)
+    for need in workspace.needs(artifact, None):
+        if isinstance(need, HostNeed) and need.reason is not None:
+            yield need.reason
     yield from file_remarks(artifact)
     yield from workspace.rules.remarks(artifact, metadata)
     if torch is not None and artifact is not torch:

@@ -22,7 +22,7 @@ _MAX_OVERLOADS = 3
 
 
 class InstalledSymbols:
-    """The Symbols of ``resolver.load.surroundings``: the installed torch, then the symbol history."""
+    """The Symbols of ``load.surroundings``: the installed torch, then the symbol history."""
 
     def __init__(
         self, directory: Path, files: DiskFiles, rules: Iterable[LoadRule], machine: str
