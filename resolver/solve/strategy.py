@@ -94,8 +94,12 @@ def _attempt(
             problem = tuple_problem(base, known, workspace.target, request)
             result = solve(workspace, problem)
             if isinstance(result, Solution):
-                notes += _newer(workspace, base, result)
-                return _accept(workspace, knowledge, request, result, known, notes)
+                told = [*notes, *_newer(workspace, base, result)]
+                accepted = _accept(workspace, knowledge, request, result, known, told)
+                if accepted.verdict == "solved" or request.strict:
+                    return accepted
+                notes.append(f"known-good set {known.id} was tried and does not load with the rest")
+                continue
             notes.append(f"known-good set {known.id} was tried and does not fit this request")
     result = solve_newest(workspace, base)
     if isinstance(result, Solution):
