@@ -273,7 +273,7 @@ class TestRules:
 
     def test_versions_bound_a_rule(self) -> None:
         path = "vllm/_qutlass_C.abi3.so"
-        old = find_load(RULES, "vllm-0.11.0-cp38-abi3-linux_x86_64.whl", path)
+        old = find_load(RULES, "vllm-0.10.1-cp38-abi3-linux_x86_64.whl", path)
         new = find_load(RULES, "vllm-0.33.0-cp38-abi3-linux_x86_64.whl", path)
         assert (old.curated, new.curated) == (False, True)
 
