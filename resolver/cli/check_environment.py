@@ -87,7 +87,7 @@ def check_environment(
         files.forget()
         findings: list[Reason] = [
             *check_loads(examination, around),
-            *check_process(examination, around),
+            *check_process(examination, around, files.foreign),
             *check_records(
                 environment,
                 around,

@@ -117,8 +117,8 @@ def _decode(data: bytes) -> SharedObject:
 class DiskFiles:
     """The Files of ``process`` and the Directories of ``preload`` over the real file system.
 
-    ``failures`` say of which files why they could not be read; objects of another machine are
-    passed over, as the loader does.
+    ``failures`` say of which files why they could not be read. Objects of another machine are
+    passed over, as the loader does; ``foreign`` says which machine they are for.
     """
 
     def __init__(self, reader: Reader, store: ObjectStore, machine: str) -> None:
@@ -130,6 +130,7 @@ class DiskFiles:
         self._recent: OrderedDict[str, SharedObject | None] = OrderedDict()
         self._weight = 0
         self.failures: dict[str, str] = {}
+        self.foreign: dict[str, str] = {}
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """See ``process.Files``."""
@@ -177,6 +178,7 @@ class DiskFiles:
             if facts is not None:
                 self._store.put(key, facts)
         if facts is not None and facts.machine != self._machine:
+            self.foreign[path] = facts.machine
             facts = None
         self._keep(key, facts)
         return facts

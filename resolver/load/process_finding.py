@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from resolver.load.examine import Examination
 from resolver.load.surroundings import Surroundings
 from resolver.model.reason import Code, Reason, Severity
 
 
-def check_process(examination: Examination, around: Surroundings) -> tuple[Reason, ...]:
-    """Findings about processes that start."""
-    return (*_leftovers(examination, around), *_two_majors(examination, around))
+def check_process(
+    examination: Examination, around: Surroundings, foreign: Mapping[str, str]
+) -> tuple[Reason, ...]:
+    """Findings about processes that start, and packages of which nothing can start here.
+
+    ``foreign`` are the files for other machines.
+    """
+    return (
+        *_leftovers(examination, around),
+        *_two_majors(examination, around),
+        *_platforms(examination, around, foreign),
+    )
+
+
+def _platforms(
+    examination: Examination, around: Surroundings, foreign: Mapping[str, str]
+) -> Iterator[Reason]:
+    """Packages whose libraries are all for another machine: a wheel that was forced in."""
+    here = {attempt.distribution.info for attempt in examination.attempts}
+    told: set[str] = set()
+    for path, machine in foreign.items():
+        owner = around.owner(path)
+        if owner is None or owner.info in here or owner.info in told:
+            continue
+        told.add(owner.info)
+        yield Reason(
+            code=Code.PLATFORM_UNSUPPORTED,
+            subject=str(owner),
+            member=around.shown(path),
+            needs=f"a machine of type {machine}",
+            found="another one",
+            evidence=f"the ELF header of {around.shown(path)}",
+            remedy=around.command("install --reinstall", f"{owner.name}=={owner.version}"),
+        )
 
 
 def _leftovers(examination: Examination, around: Surroundings) -> Iterator[Reason]:

@@ -172,6 +172,17 @@ def test_modules_of_another_python_do_not_count(world: World) -> None:
     assert world.check().verdict == "ok"
 
 
+def test_a_wheel_for_another_machine(world: World) -> None:
+    module = elf(None, defined=("PyInit__a",))
+    module.machine = 183
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": module.build()})
+    reason = only(world.check())
+    assert (reason.code, reason.needs) == (
+        Code.PLATFORM_UNSUPPORTED,
+        "a machine of type aarch64",
+    )
+
+
 def test_a_version_of_the_c_library_that_is_too_new(world: World) -> None:
     if not Path("/etc/ld.so.cache").exists():
         pytest.skip("needs a glibc to compare with")
