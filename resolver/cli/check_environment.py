@@ -195,7 +195,10 @@ def _notes(
     built_for: CudaVersion | None,
 ) -> list[str]:
     notes = []
-    if examination.no_driver:
+    if examination.unjudged:
+        names = ", ".join(map(str, examination.unjudged))
+        notes.append(f"not judged, since torch itself does not load: {names}")
+    if examination.no_driver and examination.environment.find("torch") is not None:
         notes.append(
             "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
         )

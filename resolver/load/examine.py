@@ -69,9 +69,13 @@ class Attempt:
 
 @dataclass(kw_only=True)
 class Examination:
-    """What loading everything came to."""
+    """What loading everything came to.
+
+    ``unjudged`` are packages that need torch, where torch itself does not load.
+    """
 
     environment: Environment
+    unjudged: list[Distribution] = field(default_factory=list)
     torch: TorchImport | None = None
     attempts: list[Attempt] = field(default_factory=list)
     program: Loaded | None = None
@@ -163,6 +167,7 @@ def _package(
     wants = declares or any(m.facts and _links_torch(m.facts) for m in members)
     torch = result.torch_process
     if wants and result.torch is not None and torch is None:
+        result.unjudged.append(distribution)
         return  # torch itself fails, and that is told
     process = (torch if wants and torch is not None else base).copy()
     loads = list(_load_all(required, process))

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from resolver.cli import check_environment
+from resolver.cli.loader_host import probe_loader
 from resolver.errors import UsageError
 from resolver.load.environment import load_environment
+from resolver.load.search import LoaderHost
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
@@ -19,7 +22,8 @@ EXTENSION = "ext/_ext.abi3.so"
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    """An environment on a machine whose loader finds nothing by itself."""
+    monkeypatch.setattr(check_environment, "probe_loader", LoaderHost)
     return World(tmp_path / "env")
 
 
@@ -125,18 +129,24 @@ def test_a_symbol_and_a_library_are_both_told(world: World) -> None:
         ("libodd.so.9", "missing-library", "Install what brings libodd.so.9."),
     ],
 )
-def test_what_a_missing_library_is(
-    world: World, soname: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from resolver.cli import check_environment
-    from resolver.load.search import LoaderHost
-
-    monkeypatch.setattr(check_environment, "probe_loader", LoaderHost)
+def test_what_a_missing_library_is(world: World, soname: str, code: str, remedy: str) -> None:
     world.torch()
     world.install("ext", "1.0", extension(needed=("libtorch.so", soname)))
     reason = only(world.check())
     assert (str(reason.code), reason.needs.partition(",")[0]) == (code, soname)
     assert reason.remedy == remedy.format(prefix=world.prefix)
+
+
+def test_a_torch_that_does_not_load(world: World) -> None:
+    world.torch()
+    (world.site / "nvidia/cu13/lib/libcudart.so.13").unlink()
+    world.install("ext", "1.0", extension())
+    report = world.check()
+    assert [(str(r.code), r.subject) for r in report.findings] == [
+        ("missing-library", "torch 2.11.0"),
+        ("broken-install", "nvidia-cuda-cu13 13.0"),
+    ]
+    assert "not judged, since torch itself does not load: ext 1.0" in report.notes
 
 
 def test_a_library_that_is_there_and_not_found(world: World) -> None:
@@ -183,7 +193,10 @@ def test_a_wheel_for_another_machine(world: World) -> None:
     )
 
 
-def test_a_version_of_the_c_library_that_is_too_new(world: World) -> None:
+def test_a_version_of_the_c_library_that_is_too_new(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_environment, "probe_loader", probe_loader)
     if not Path("/etc/ld.so.cache").exists():
         pytest.skip("needs a glibc to compare with")
     needs = (("libc.so.6", "GLIBC_9.99"),)
