@@ -67,7 +67,10 @@ def judge(
         alternatives=alternatives,
         remedies=(*_remedies(named), *sources),
         notes=outcome.notes,
-        proof=None if conflict is None else conflict.proof,
+        # A proof by what a snapshot lacks is none where something else decides.
+        proof=conflict.proof
+        if conflict is not None and (unknown or any(r.code not in _UNKNOWN for r in found))
+        else None,
     )
 
 

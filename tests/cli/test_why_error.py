@@ -227,3 +227,21 @@ def test_a_file_that_is_not_there(run: Run) -> None:
         "error: cannot read nowhere.txt: no such file or directory\n"
         "hint: name a file that holds the error, or - to paste it\n",
     )
+
+
+def test_the_pair_of_the_report_is_answered_in_one_screen(run: Run) -> None:
+    pair = ("torch==2.10.0+cu130", "sgl-kernel==0.3.21+cu130")
+    result = run("why", *pair, *OPTIONS, "--cuda", "13.0", "--arch", "sm120", "--python", "3.12")
+    assert result.code == 1
+    assert len(result.out.splitlines()) <= 40
+    signature = (
+        "c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, {}int, bool)"
+    )
+    for words in (
+        f"needs       {signature.format('')}",
+        f"found       {signature.format('unsigned ')}",
+        "works with  torch >=2.9,<2.10",
+        "abilock resolve 'sgl-kernel==0.3.21+cu130' 'torch==2.9.1+cu130' --cuda 13.0 --arch sm120",
+    ):
+        assert words in result.out
+    assert "asked  " not in result.out  # nothing of what a snapshot lacks

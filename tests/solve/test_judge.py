@@ -141,3 +141,4 @@ def test_what_a_snapshot_lacks_is_no_news_where_bytes_decide() -> None:
         evidence=FakeEvidence(refused={("ext 1.0", "torch 2.10.0"): (refusal,)}),
     )
     assert (judgement.verdict, judgement.reasons) == ("rejected", (refusal,))
+    assert judgement.proof is None
