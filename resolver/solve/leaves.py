@@ -13,7 +13,7 @@ from packaging.utils import NormalizedName
 
 from resolver.model.host import HostNeed
 from resolver.solve.after import AfterRule
-from resolver.solve.candidate import AnyCandidate, Need, Same, Wanted
+from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same, Wanted
 from resolver.solve.provider import Problem, Provider
 from resolver.solve.run import Failure, solve
 from resolver.solve.workspace import Workspace
@@ -62,8 +62,25 @@ class Leaves:
         return restrict(self.whole, self.seen, left)
 
 
-def _needs(provider: Provider, candidate: AnyCandidate) -> tuple[Need, ...]:
-    """What a candidate requires; that an extra is of its project's release holds in any case."""
+class _Silent(Provider):
+    """Asks for nothing ahead: whatever a proof needs was read."""
+
+    def announce(self, needs: Iterable[Need]) -> None:
+        """Nothing is fetched."""
+        del needs
+
+
+def _needs(workspace: Workspace, provider: Provider, candidate: AnyCandidate) -> tuple[Need, ...]:
+    """What a candidate requires, as far as it was read.
+
+    One that facts about its file refuse was never opened: they are all that counts of it. That an
+    extra is of its project's release holds in any case.
+    """
+    if isinstance(candidate, Candidate) and not workspace.has_read(
+        candidate.artifact, candidate.extra
+    ):
+        extra = candidate.extra is not None
+        return () if extra else workspace.rules.candidate_needs(candidate.artifact, None)
     return tuple(n for n in provider.dependencies(candidate) if not isinstance(n, Same))
 
 
@@ -81,8 +98,8 @@ def find_leaves(workspace: Workspace, problem: Problem) -> Leaves | None:
     if not isinstance(result, Failure):
         return None
     # A search stops at a candidate's first requirement that fails; its others count as well.
-    provider = Provider(workspace, replace(problem, limits=()), {})
-    seen = {candidate: _needs(provider, candidate) for candidate in read}
+    provider = _Silent(workspace, replace(problem, limits=()), {})
+    seen = {candidate: _needs(workspace, provider, candidate) for candidate in read}
     edges = dict.fromkeys(
         Edge.of(candidate, need) for candidate, needs in seen.items() for need in needs
     )

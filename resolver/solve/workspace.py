@@ -108,6 +108,10 @@ class Workspace:
             known = self._needs[key] = tuple(self._read_needs(artifact, extra))
         return known
 
+    def has_read(self, artifact: Artifact, extra: NormalizedName | None) -> bool:
+        """Whether ``needs`` of a file is known without I/O."""
+        return (artifact_key(artifact), extra) in self._needs
+
     def _read_needs(self, artifact: Artifact, extra: NormalizedName | None) -> Iterable[Need]:
         metadata = self.metadata(artifact)
         origin = f"{artifact.name} {artifact.version}"
