@@ -10,7 +10,13 @@ from resolver.load.distribution import Distribution
 from resolver.load.examine import Attempt, Examination
 from resolver.load.library_finding import missing_library
 from resolver.load.preload import Preloaded
-from resolver.load.process import Fault, MissingLibrary, MissingSymbol, MissingVersion
+from resolver.load.process import (
+    DRIVER_SYMBOL,
+    Fault,
+    MissingLibrary,
+    MissingSymbol,
+    MissingVersion,
+)
 from resolver.load.surroundings import Surroundings, Symbols
 from resolver.model.reason import Code, Grade, Reason, Severity
 
@@ -125,7 +131,7 @@ def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Faul
     Where a library is missing, the symbols it would have brought are no news; torch's are.
     """
     missing = [fault for fault in faults if isinstance(fault, MissingLibrary)]
-    symbols: dict[str, list[Fault]] = {}
+    symbols: dict[tuple[str, bool], list[Fault]] = {}
     lacking = {fault.needed_by for fault in missing if not _TORCH.match(fault.name)}
     blind = {fault.needed_by for fault in missing if _TORCH.match(fault.name)}
     for fault in faults:
@@ -134,7 +140,8 @@ def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Faul
         elif fault.needed_by not in blind and (
             fault.needed_by not in lacking or symbols_of.is_torch(fault.name)
         ):
-            symbols.setdefault(fault.needed_by, []).append(fault)
+            drivers = DRIVER_SYMBOL.match(fault.name) is not None
+            symbols.setdefault((fault.needed_by, drivers), []).append(fault)
     yield from map(tuple, symbols.values())
 
 
@@ -200,6 +207,8 @@ def _missing_symbols(
     around: Surroundings,
     attempt: Attempt | None,
 ) -> Reason:
+    if all(DRIVER_SYMBOL.match(name) for name in symbols):
+        return _old_driver(symbols, first, subject, severity, around)
     known = around.symbols
     ours = [name for name in symbols if known.is_torch(name)]
     torch = around.torch if ours and subject != str(around.torch) else None
@@ -247,6 +256,26 @@ def _missing_symbols(
         evidence=f"undefined symbols of {around.shown(getattr(first, 'needed_by', ''))}, looked up "
         "in every library it is loaded with",
         remedy=remedy,
+    )
+
+
+def _old_driver(
+    symbols: tuple[str, ...], first: Fault, subject: str, severity: Severity, around: Surroundings
+) -> Reason:
+    """Functions that this machine's driver does not have."""
+    more = f" and {len(symbols) - 2} more" if len(symbols) > 2 else ""
+    member = around.shown(getattr(first, "needed_by", ""))
+    return Reason(
+        code=Code.DRIVER_TOO_OLD,
+        severity=severity,
+        subject=subject,
+        member=member,
+        needs=", ".join(symbols[:2]) + more + " of the NVIDIA driver",
+        found="a libcuda.so.1 on this machine that does not have them",
+        symbols=symbols,
+        evidence=f"undefined symbols of {member}, looked up in every library it is loaded with",
+        remedy="Upgrade the NVIDIA driver, and remove other copies of libcuda.so.1 from the search "
+        "path.",
     )
 
 

@@ -23,7 +23,7 @@ from resolver.load.search import LoaderHost, Place, Searcher, search
 from resolver.model.shared_object import SharedObject
 
 # The driver's own functions: cuMemAlloc_v2 (cudaMalloc is the runtime's), nvmlInit_v2.
-_DRIVER = re.compile(r"cu[A-Z]|nvml[A-Z]")
+DRIVER_SYMBOL = re.compile(r"cu[A-Z]|nvml[A-Z]")
 
 
 class Files(Protocol):
@@ -186,7 +186,9 @@ class Process:
     def _bind(self, mapped: Mapped, lookup: list[Mapped]) -> list[Fault]:
         left = _unbound(mapped, lookup)
         if left and not self._virtual.isdisjoint(n for each in lookup for n in each.object.needed):
-            left = {name: version for name, version in left.items() if not _DRIVER.match(name)}
+            left = {
+                name: version for name, version in left.items() if not DRIVER_SYMBOL.match(name)
+            }
         if self._given is not None:
             left = {n: version for n, version in left.items() if not self._given.fullmatch(n)}
         return [

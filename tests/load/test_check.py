@@ -137,6 +137,32 @@ def test_what_a_missing_library_is(world: World, soname: str, code: str, remedy:
     assert reason.remedy == remedy.format(prefix=world.prefix)
 
 
+def test_a_driver_that_is_too_old(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    drivers = world.prefix / "drivers"
+    drivers.mkdir()
+    library = elf("libcuda.so.1", defined=("cuInit", "cuMemAlloc_v2"))
+    (drivers / "libcuda.so.1").write_bytes(library.build())
+    host = LoaderHost(library_path=(str(drivers),))
+    monkeypatch.setattr(check_environment, "probe_loader", lambda: host)
+    world.torch()
+    needed = ("libtorch.so", "libcuda.so.1")
+    undefined = ("cuInit", "cuGreenCtxStreamCreate")
+    world.install("ext", "1.0", extension(needed=needed, undefined=undefined))
+    reason = only(world.check())
+    assert (reason.code, reason.symbols) == (Code.DRIVER_TOO_OLD, ("cuGreenCtxStreamCreate",))
+
+
+def test_a_machine_without_a_driver(world: World) -> None:
+    world.torch()
+    needed = ("libtorch.so", "libcuda.so.1")
+    world.install("ext", "1.0", extension(needed=needed, undefined=("cuGreenCtxStreamCreate",)))
+    report = world.check()
+    assert report.verdict == "ok"
+    assert report.notes[1] == (
+        "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
+    )
+
+
 def test_a_torch_that_does_not_load(world: World) -> None:
     world.torch()
     (world.site / "nvidia/cu13/lib/libcudart.so.13").unlink()
