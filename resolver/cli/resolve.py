@@ -262,8 +262,15 @@ def _check_writable(output: Path) -> None:
     directory = output.parent
     if not directory.is_dir():
         raise UsageError(f"no directory {directory} to write {output.name} to", hint="create it")
-    if output.is_dir() or not os.access(directory, os.W_OK):
+    if output.is_dir() or not os.access(_written_place(output), os.W_OK):
         raise UsageError(f"cannot write {output}", hint="choose another file with -o")
+
+
+def _written_place(output: Path) -> Path:
+    """What must be writable for ``output``: itself where it is a device, else its directory."""
+    if output.exists() and not output.is_file():
+        return output
+    return Path(os.path.realpath(output)).parent
 
 
 def _all_of(files: Sequence[Path] | None) -> tuple[Stated, ...]:
@@ -294,7 +301,7 @@ def named_tags(stated: Sequence[Stated]) -> tuple[str, ...]:
 def _locked(path: Path, upgrade: Sequence[str]) -> dict[NormalizedName, Version]:
     from resolver.export.pylock import load_lock, locked_versions
 
-    if not path.exists():
+    if not path.is_file():
         return {}
     free = {canonicalize_name(name) for name in upgrade}
     pins = locked_versions(load_lock(path))

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -150,18 +151,26 @@ def render_lock(lock: Pylock) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Replace ``path`` as a whole or leave it as it is; OSError when it cannot be written.
 
-    The new bytes are on disk before the rename, so that a crash leaves one or the other.
+    The new bytes are on disk before the rename, so that a crash leaves one or the other. A link
+    stays and its target is replaced; what is no file (a device, a pipe) is written to.
     """
-    directory = path.parent if str(path.parent) else Path()
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=directory)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG | 0o666 & ~_umask()
+    if not stat.S_ISREG(mode):
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        return
+    path = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        temporary.chmod(mode)
+        temporary.chmod(stat.S_IMODE(mode) & 0o777)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -109,3 +110,45 @@ def test_a_new_file_honours_the_umask(tmp_path: Path) -> None:
 def test_newlines_are_the_same_everywhere(tmp_path: Path) -> None:
     write_atomically(tmp_path / "pylock.toml", "a\nb\n")
     assert (tmp_path / "pylock.toml").read_bytes() == b"a\nb\n"
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    target, link = tmp_path / "shared" / "real.toml", tmp_path / "pylock.toml"
+    target.write_text(OLD, encoding="utf-8")
+    link.symlink_to(Path("shared", "real.toml"))
+    write_atomically(link, NEW)
+    assert link.readlink() == Path("shared", "real.toml")
+    assert target.read_text(encoding="utf-8") == NEW
+    assert [entry.name for entry in target.parent.iterdir()] == ["real.toml"]
+
+
+def test_a_link_to_nothing_gets_its_target(tmp_path: Path) -> None:
+    link = tmp_path / "pylock.toml"
+    link.symlink_to("real.toml")
+    write_atomically(link, NEW)
+    assert link.is_symlink()
+    assert (tmp_path / "real.toml").read_text(encoding="utf-8") == NEW
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pylock.toml"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, "new = 2\n")
+        assert os.read(reader, 100) == b"new = 2\n"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_full_device_stays_a_device(tmp_path: Path) -> None:
+    device = tmp_path / "full"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+    except PermissionError:
+        pytest.skip("making device nodes is not permitted here")
+    with pytest.raises(OSError, match="No space left on device"):
+        write_atomically(device, NEW)
+    assert device.is_char_device()
