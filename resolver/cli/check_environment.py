@@ -24,6 +24,7 @@ from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
 from resolver.load.finding import check_loads, order_findings
+from resolver.load.integrity import check_integrity, find_damage, spare_told
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule, load_preloads
 from resolver.load.process_finding import check_process
@@ -85,9 +86,11 @@ def check_environment(
         )
         symbols.torch = examination.torch_process
         files.forget()
+        damage = find_damage(environment)
         findings: list[Reason] = [
-            *check_loads(examination, around),
+            *spare_told(check_loads(examination, around), damage),
             *check_process(examination, around, files.foreign),
+            *check_integrity(damage, around),
             *check_records(
                 environment,
                 around,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import posixpath
 import re
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_METADATA = 4 << 20
 _MAX_RECORD = 64 << 20
+_MAX_WALK = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ def load_distribution(info: Path) -> Distribution:
         except InvalidRequirement:
             problems.append(f"Requires-Dist: {line!r} is not a requirement")
     site = str(info.parent)
-    files = tuple(_record(info / "RECORD", problems))
+    files = tuple(_record(info / "RECORD", problems)) or tuple(_unrecorded(info, stem))
     url, digest, editable = _origin(info / "direct_url.json", problems)
     return Distribution(
         name=canonicalize_name(name),
@@ -133,6 +135,8 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
     except OSError as error:
         problems.append(f"RECORD cannot be read: {error.strerror}")
         return
+    if not text.strip():
+        problems.append("RECORD lists nothing: nobody knows which files are its own")
     try:
         for row in csv.reader(text.splitlines()):
             if not row or row[0].endswith((".pyc", "/RECORD")):
@@ -145,6 +149,28 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
             )
     except csv.Error as error:
         problems.append(f"RECORD is damaged: {error}")
+
+
+def _unrecorded(info: Path, stem: str) -> Iterator[Installed]:
+    """The shared objects below the package's usual directories, where RECORD names no file."""
+    try:
+        names = _read(info / "top_level.txt", 1 << 16).split()
+    except OSError:
+        names = []
+    seen = 0
+    for name in sorted({*names, stem, stem.lower()}):
+        if not name.isidentifier():
+            continue
+        for base, directories, files in os.walk(info.parent / name):
+            directories.sort()
+            seen += len(files)
+            if seen > _MAX_WALK:
+                return
+            for file in sorted(filter(_NATIVE.search, files)):
+                path = os.path.relpath(os.path.join(base, file), info.parent)
+                yield Installed(path=path, digest=None, size=None)
+        for place in sorted(info.parent.glob(f"{name}.*so")):
+            yield Installed(path=place.name, digest=None, size=None)
 
 
 def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, str | None]:

@@ -20,7 +20,6 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_HASHED = 512 << 20
-_NAMED = 3
 
 
 def check_records(
@@ -53,26 +52,6 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
             needs="records that can be read",
             found=problem,
             evidence=f"{distribution.site}/{distribution.info}",
-            remedy=again,
-        )
-    gone = [
-        file.path
-        for file in distribution.files
-        if _NATIVE.search(file.path)
-        and file.digest is not None
-        and not os.path.lexists(f"{distribution.site}/{file.path}")
-    ]
-    if gone:
-        more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
-        yield Reason(
-            code=Code.BROKEN_INSTALL,
-            severity=Severity.DEGRADED,
-            subject=str(distribution),
-            member=gone[0],
-            needs=", ".join(gone[:_NAMED]) + more,
-            found="no such file: another wheel that recorded the same path took it along when it "
-            "was removed, or somebody deleted it",
-            evidence=f"RECORD of {distribution}",
             remedy=again,
         )
     own = any(".dist-info/" not in file.path for file in distribution.files)

@@ -300,9 +300,11 @@ def test_damaged_and_unreadable_files(world: World) -> None:
     report = world.check()
     found = {reason.subject: reason for reason in report.findings}
     assert report.verdict == "broken"
-    assert set(found) == {"pkg 1.0", "loop 1.0"}
-    assert found["pkg 1.0"].code is Code.BROKEN_INSTALL
-    assert "segment" in found["pkg 1.0"].found
+    assert set(found) == {"pkg 1.0", "loop 1.0", "text 1.0"}
+    assert len(report.findings) == 3
+    assert {reason.code for reason in report.findings} == {Code.BROKEN_INSTALL}
+    assert found["pkg 1.0"].found == "a file that ends early: 200 bytes"
+    assert found["text 1.0"].found == "a file that is no ELF object"
     assert "symbolic links" in found["loop 1.0"].found
 
 
