@@ -1,15 +1,18 @@
 """What is known of the torch beside a wheel: its column in the symbol history, else its core.
 
 A torch that nobody has read yet, a nightly for one, is judged by its two small libraries where its
-wheel can be reached: what they no longer export is missing; nothing else follows from them.
+wheel can be reached: what they no longer export is missing; nothing else follows from them. A
+release that was read for x86_64 alone speaks against a wheel in the same way.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
 from resolver.abi.core import CoreExports, check_core, read_core
+from resolver.abi.counterpart import counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
 from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink
@@ -18,7 +21,7 @@ from resolver.abi.verdict import check_torch
 from resolver.cli.reading import Opener, key_of
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
-from resolver.model.reason import Reason
+from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.target import Target
 
 # A search may try every nightly of a month; a core costs some 4 MB with the wheel's directory.
@@ -35,6 +38,7 @@ class Torches:
         self._lock = Lock()
         self._history: History | None = None
         self._cores: dict[str, CoreExports | None] = {}
+        self._counterparts: dict[tuple[str, str | None], WheelLink] = {}
 
     @property
     def history(self) -> History:
@@ -53,21 +57,60 @@ class Torches:
         match = self.match(torch)
         if match is not None:
             return bool(link.mask >> match.index & 1)
+        other = find_counterpart(self.history, torch.version, machine=self._target.machine)
+        if other is not None and not self.counterpart(link).mask >> other.index & 1:
+            return False
         core = self._core(torch)
         return core is None or not check_core(link, core, torch.version)
 
     def check(self, link: WheelLink, torch: Artifact, subject: str) -> tuple[Reason, ...]:
         """Why a wheel does not load with a torch, or lacks features; ``unverified`` if unknown."""
-        if self.match(torch) is None and (core := self._core(torch)) is not None:
-            found = check_core(link, core, torch.version, subject=subject)
-            if found:
+        found: tuple[Reason, ...] = ()
+        if self.match(torch) is None:
+            core = self._core(torch)
+            found = () if core is None else check_core(link, core, torch.version, subject=subject)
+            found = found or self._check_counterpart(link, torch, subject)
+            if any(reason.severity is Severity.FATAL for reason in found):
                 return found
-        return check_torch(
+        return found + check_torch(
             link,
             torch.version,
             machine=self._target.machine,
             sha256=torch.sha256,
             subject=subject,
+        )
+
+    def counterpart(self, link: WheelLink) -> WheelLink:
+        """The wheel beside the builds of the machine that every release was read for."""
+        key = (link.wheel.filename, link.wheel.sha256)
+        with self._lock:
+            if key not in self._counterparts:
+                machine = self._target.machine
+                self._counterparts[key] = counterpart_link(link, machine=machine)
+            return self._counterparts[key]
+
+    def _check_counterpart(
+        self, link: WheelLink, torch: Artifact, subject: str
+    ) -> tuple[Reason, ...]:
+        """What the same release on another machine says against a wheel, as inferred."""
+        here = self._target.machine
+        other = find_counterpart(self.history, torch.version, machine=here)
+        if other is None:
+            return ()
+        beside = self.counterpart(link)
+        if beside.every_mask >> other.index & 1:
+            return ()
+        there = other.build.machine
+        found = check_torch(beside, torch.version, machine=there, subject=subject)
+        return tuple(
+            replace(
+                reason,
+                grade=max(reason.grade, Grade.INFERRED, key=lambda grade: grade.rank),
+                evidence=f"{reason.evidence}; {torch.name} {torch.version} was not read for "
+                f"{here}: the {there} build of the release was compared, and what is gone there is "
+                "gone here",
+            )
+            for reason in found
         )
 
     def _core(self, torch: Artifact) -> CoreExports | None:
