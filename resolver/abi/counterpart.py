@@ -55,6 +55,11 @@ def counterpart_link(link: WheelLink, *, machine: str) -> WheelLink:
     return replace(link, members=members, masks=masks, builds=builds)
 
 
+def links_elsewhere(link: WheelLink) -> bool:
+    """Whether an x86_64 build exports every name that a wheel must find."""
+    return bool(replace(link, builds=_columns(link.history, _READ)).mask)
+
+
 def _columns(history: History, machine: str) -> int:
     return sum(1 << i for i, build in enumerate(history.builds) if build.machine == machine)
 

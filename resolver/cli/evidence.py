@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from resolver.abi.counterpart import links_elsewhere
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack
 from resolver.abi.rules import LoadRule, load_rules
@@ -127,7 +128,7 @@ class WheelEvidence:
                 for reason in reasons
                 if reason.severity is Severity.FATAL
             ]
-        if read.link.symbols and not self._alternatives_unread(read.link):
+        if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         return tuple(needs)
 
@@ -309,16 +310,6 @@ class WheelEvidence:
             for reason in reasons
         ]
 
-    def _alternatives_unread(self, link: WheelLink) -> bool:
-        """Whether no torch links with all members of a wheel that nobody curated.
-
-        Such members must be alternatives, whatever chooses between them: nobody ships a wheel that
-        loads nowhere. A torch that was read for another machine counts as one that may.
-        """
-        if link.mask or any(row.load.curated for row in link.members):
-            return False
-        return not self._torches.counterpart(link).mask
-
     # reading
 
     def _may_link(self, artifact: Artifact, metadata: Metadata) -> bool:
@@ -369,3 +360,14 @@ def _summary(read: Read, column: int) -> str:
     which = f"{count - lost} of {count}" if lost else f"all {count}"
     stand_in = "" if read.sibling is None else f", read from {read.sibling.filename}"
     return f"{which} torch symbols are exported; links, not run{stand_in}"
+
+
+def _alternatives_unread(link: WheelLink) -> bool:
+    """Whether no torch links with all members of a wheel that nobody curated.
+
+    Such members must be alternatives, whatever chooses between them: nobody ships a wheel that
+    loads nowhere. A torch that was read for another machine counts as one that may.
+    """
+    if link.mask or any(row.load.curated for row in link.members):
+        return False
+    return not links_elsewhere(link)

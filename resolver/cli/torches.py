@@ -58,7 +58,7 @@ class Torches:
         if match is not None:
             return bool(link.mask >> match.index & 1)
         other = find_counterpart(self.history, torch.version, machine=self._target.machine)
-        if other is not None and not self.counterpart(link).mask >> other.index & 1:
+        if other is not None and not self._counterpart(link).mask >> other.index & 1:
             return False
         core = self._core(torch)
         return core is None or not check_core(link, core, torch.version)
@@ -80,7 +80,7 @@ class Torches:
             subject=subject,
         )
 
-    def counterpart(self, link: WheelLink) -> WheelLink:
+    def _counterpart(self, link: WheelLink) -> WheelLink:
         """The wheel beside the builds of the machine that every release was read for."""
         key = (link.wheel.filename, link.wheel.sha256)
         with self._lock:
@@ -97,7 +97,7 @@ class Torches:
         other = find_counterpart(self.history, torch.version, machine=here)
         if other is None:
             return ()
-        beside = self.counterpart(link)
+        beside = self._counterpart(link)
         if beside.every_mask >> other.index & 1:
             return ()
         there = other.build.machine

@@ -91,3 +91,18 @@ def test_a_feature_that_is_gone_there_is_told_beside_what_is_not_known() -> None
         (Code.MISSING_SYMBOL, Severity.DEGRADED, Grade.INFERRED),
         (Code.UNVERIFIED, Severity.WARNING, Grade.ASSUMED),
     ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "symbols", "bounds"),
+    [
+        pytest.param("aarch64", (CHECK_INT,), 1, id="an-older-torch-of-another-machine"),
+        pytest.param("aarch64", (CHECK_INT, VA_LIST), 0, id="no-torch-at-all"),
+        pytest.param("x86_64", (CHECK_INT, VA_LIST), 0, id="no-torch-of-its-own-machine"),
+    ],
+)
+def test_members_that_link_with_no_torch_are_alternatives(
+    machine: str, symbols: tuple[str, ...], bounds: int
+) -> None:
+    of = world(machine=machine).tell(facts(KERNEL, member("kernel/unnamed.so", *symbols)))
+    assert len(of.evidence().needs(KERNEL, metadata(KERNEL, "torch"))) == bounds
