@@ -135,9 +135,13 @@ def check(
                     hint=f"leave {name} out",
                 )
         wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
+        if freeze is not None:
+            from resolver.cli.freeze import check_place
+
+            check_place(freeze)
         report, environment = _environment(known, what, wish, gpu, options, full=full)
         if freeze is not None:
-            _freeze(known, environment, freeze, options)
+            _freeze(known, environment, freeze, options, broken=report.verdict == "broken")
     if format is Format.JSON:
         console.data(dump(check_model(report)))
     else:
@@ -182,7 +186,12 @@ def _environment(
 
 
 def _freeze(
-    known: Knowledge, environment: Environment, path: Path, options: wiring.IndexOptions
+    known: Knowledge,
+    environment: Environment,
+    path: Path,
+    options: wiring.IndexOptions,
+    *,
+    broken: bool,
 ) -> None:
     """Write the lock, and say what it does not hold."""
     from resolver.cli.freeze import freeze
@@ -196,6 +205,8 @@ def _freeze(
     if lost:
         lines += ["Not found again, and listed in its [tool.abilock]:"]
         lines += [f"  {row.distribution}: {row.why}" for row in lost]
+    if broken:
+        lines.append("The environment is broken, and this is a lock of it as it is.")
     console.words("\n".join(lines))
 
 

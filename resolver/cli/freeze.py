@@ -7,6 +7,7 @@ hashes: name, version and tag alone would take a wheel that was uploaded again o
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +22,10 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.archive import MemberStream, read_directory
 from resolver.abi.source import FileSource
+from resolver.cli.output import write_file
 from resolver.cli.wiring import Session
-from resolver.errors import AbilockError
-from resolver.export.pylock import LOCK_VERSION, check_lock_name, render_lock, write_atomically
+from resolver.errors import AbilockError, UsageError
+from resolver.export.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.model.artifact import Artifact
@@ -44,14 +46,25 @@ class Frozen:
     why: str = ""
 
 
+def check_place(path: Path) -> None:
+    """Raises UsageError where no lock can be written to ``path``."""
+    check_lock_name(path)
+    directory = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(directory):
+        raise UsageError(f"no directory {path.parent} to write {path.name} to", hint="create it")
+    if os.path.isdir(path) or not os.access(directory, os.W_OK):
+        raise UsageError(f"cannot write {path}", hint="choose another file with --freeze")
+
+
 def freeze(
     environment: Environment, session: Session, path: Path, machine: str
 ) -> tuple[Frozen, ...]:
     """Write the lock of ``environment`` to ``path``; what could not be found is listed in it.
 
-    Cost: two or three range requests a package. Raises UsageError for a name that is none.
+    Cost: two or three range requests a package. Raises UsageError for a place that is none, and
+    DiskFailure.
     """
-    check_lock_name(path)
+    check_place(path)
     first: dict[str, Distribution] = {}
     for distribution in environment.distributions:
         first.setdefault(distribution.name, distribution)
@@ -79,7 +92,7 @@ def freeze(
             }
         },
     )
-    write_atomically(path, render_lock(lock))
+    write_file(path, render_lock(lock))
     return rows
 
 

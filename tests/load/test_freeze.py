@@ -4,6 +4,7 @@ import hashlib
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.pylock import Pylock
@@ -15,8 +16,11 @@ from resolver.cli.freeze import freeze
 from resolver.errors import NotFound, UsageError
 from resolver.load.environment import load_environment
 from resolver.model.artifact import Artifact, Listing
+from tests.load.test_command import run
 from tests.load.world import World
 from tests.support.wheels import BuiltWheel, build_wheel
+
+__all__ = ["run"]  # the fixture
 
 
 class Index:
@@ -105,3 +109,42 @@ def test_the_name_of_a_lock(tmp_path: Path) -> None:
     world = World(tmp_path / "env")
     with pytest.raises(UsageError, match="is not a name for a lock file"):
         freeze(load_environment(world.prefix), Index(), tmp_path / "freeze.txt", "x86_64")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("nowhere/pylock.toml", "no directory nowhere to write pylock.toml to"),
+        ("file/pylock.toml", "no directory file to write pylock.toml to"),
+        ("pylock.full.toml", "cannot write pylock.full.toml"),
+        ("freeze.txt", "'freeze.txt' is not a name for a lock file"),
+    ],
+)
+def test_a_place_that_takes_no_lock_is_told_first(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, message: str
+) -> None:
+    world = World(tmp_path / "env")
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    Path("pylock.full.toml").mkdir()
+    done = run("check", world.prefix, "--freeze", place)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {message}\n")
+
+
+def test_a_broken_environment_is_frozen_and_told(run: Any, tmp_path: Path) -> None:
+    world = World(tmp_path / "env")
+    edit = world.install("edit", "4.0", {"edit/_a.abi3.so": b"\0"})
+    (edit / "direct_url.json").write_text(
+        '{"url": "file:///nowhere/edit", "dir_info": {"editable": true}}'
+    )
+    path = tmp_path / "pylock.toml"
+    done = run("check", world.prefix, "--freeze", path, "--offline")
+    assert done.code == 1
+    assert path.exists()
+    assert done.err.splitlines() == [
+        f"Wrote {path}: 0 packages.",
+        "Not found again, and listed in its [tool.abilock]:",
+        "  edit 4.0: an editable install of /nowhere/edit",
+        "The environment is broken, and this is a lock of it as it is.",
+    ]
