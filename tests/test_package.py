@@ -100,4 +100,4 @@ def test_the_build_puts_knowledge_inside_the_package() -> None:
     wheel = document["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {"knowledge": "resolver/_knowledge"}
     assert wheel["packages"] == ["resolver"]
-    assert document["project"]["scripts"] == {"abilock": "resolver.cli.app:main"}
+    assert document["project"]["scripts"] == {"abilock": "resolver.cli.main:main"}

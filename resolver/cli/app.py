@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 import typer
 
@@ -56,10 +57,17 @@ def _main(
 
 def main() -> None:
     """Run the command; exit codes as documented in ``docs/cli.md``."""
+    console.prepare()
     try:
-        app()
+        with console.answering() if _asks_help() else nullcontext():
+            app()
     except AbilockError as error:
         console.failure(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _asks_help() -> bool:
+    """Whether typer itself may write to stdout."""
+    return len(sys.argv) < 2 or not {"-h", "--help"}.isdisjoint(sys.argv)

@@ -5,19 +5,20 @@ Colours honour NO_COLOR, FORCE_COLOR and non-terminals through ``rich``.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock, Timer
-from typing import NoReturn
+from typing import IO
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from resolver.errors import AbilockError
+from resolver.errors import AbilockError, DiskFailure
 from resolver.model.artifact import Artifact
 
 # What is over sooner needs no words.
@@ -36,19 +37,61 @@ _STYLES = (
 )
 
 
-def _reader_gone() -> NoReturn:
-    """End quietly, and keep the interpreter from flushing into the pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+def prepare() -> None:
+    """Make the streams take every text, and keep files from taking a closed stream's number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Around what writes to stdout: ends quietly when its reader is gone. Raises DiskFailure."""
+    if sys.stdout is None:
+        raise DiskFailure("cannot write to stdout: it is closed")
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        sys.exit(0)
+    except OSError as error:
+        _silence(sys.stdout)
+        cause = (error.strerror or str(error)).lower()
+        raise DiskFailure(f"cannot write to stdout: {cause}") from error
+
+
+def _silence(stream: IO[str]) -> None:
+    """Keep the interpreter from flushing what is left, at its end, into what takes no more."""
+    with suppress(OSError):  # a stream without a descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        _reader_gone()
+        raise BrokenPipeError
 
 
 def words(text: str, *, error: bool = True) -> None:
-    """Print lines for people, to stderr unless ``error`` is False."""
+    """Print lines for people, to stderr unless ``error`` is False. Raises DiskFailure.
+
+    What stderr does not take is lost: the answer and its exit code stand.
+    """
+    if not error:
+        with answering():
+            _print(text, error=False)
+    elif sys.stderr is not None:
+        try:
+            _print(text, error=True)
+        except OSError:
+            _silence(sys.stderr)
+
+
+def _print(text: str, *, error: bool) -> None:
     console = _Console(stderr=error, soft_wrap=True, highlight=False)
     for line in map(_printable, text.splitlines()):
         styled = Text(line)
@@ -99,12 +142,10 @@ def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]
 
 
 def data(text: str) -> None:
-    """Print data to stdout, as it is."""
-    try:
+    """Print data to stdout, as it is. Raises DiskFailure."""
+    with answering():
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _reader_gone()
 
 
 def failure(error: AbilockError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -39,7 +40,7 @@ from resolver.cli.resolve import (
     WheelhouseOption,
     named_tags,
 )
-from resolver.errors import UsageError
+from resolver.errors import DiskFailure, UsageError
 
 if TYPE_CHECKING:
     from resolver.cli.pasted import Given
@@ -104,6 +105,10 @@ def why(
     judge_set = _judge_with(known, options, use_tuples=not no_tuples, pre=pre)
     stated = [parse_requirement(text, "requested") for text in requirement or ()]
     if error is not None:
+        if error == "-" and sys.stdin is None:
+            raise DiskFailure(
+                "cannot read stdin: it is closed", hint="name a file with --error FILE"
+            )
         from resolver.cli.pasted import Given
 
         given = Given(cuda=cuda, arch=arch, gpu=gpu, python=python, machine=machine, driver=driver)
