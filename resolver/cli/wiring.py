@@ -107,6 +107,7 @@ def open_session(
         netrc_file=settings.netrc_file,
         ask_keyring=ask_keyring if settings.keyring else None,
         ca_file=settings.ca_file,
+        environ=os.environ,
         offline=offline,
     )
     index = ChannelIndex(

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 from packaging.utils import NormalizedName
 
-from resolver.errors import AbilockError, IndexFailure, NotAnIndexPage, NotFound
+from resolver.errors import AbilockError, IndexFailure, NotAnIndexPage, NotFound, UsageError
 from resolver.index.body import LARGEST
 from resolver.index.cache import Cache
 from resolver.index.channels import Place, Plan, Planner
@@ -161,7 +161,7 @@ class ChannelIndex:
                 try:
                     listing = self._reader.read(place, project)
                 except AbilockError as error:
-                    if not place.builtin:
+                    if not place.builtin or isinstance(error, UsageError):
                         raise
                     self._note_down(channel, error)
                     stand_in = True

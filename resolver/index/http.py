@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
 from resolver.index.body import MIB, gunzip, size_words
-from resolver.index.credential import Credential, Credentials, load_certificates
+from resolver.index.credential import Credential, Credentials
 from resolver.index.failure import Bounds, Failed, explain_error, explain_status, next_hop, wait_of
 from resolver.index.keyring import AskKeyring
+from resolver.index.network import open_client
 from resolver.index.pool import run_within
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ class _Task:
 class HttpClient:
     """Fetches over HTTP; may be used from many threads.
 
-    ``netrc_file`` is read when the first request needs it. ``transport`` replaces the network in
-    tests. A host that could not be reached is remembered, and asked no more.
+    ``netrc_file`` is read when the first request needs it; then ``environ`` is checked for what
+    httpx reads in it (UsageError). ``transport`` replaces the network in tests. A host that could
+    not be reached is remembered, and asked no more.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class HttpClient:
         netrc_file: Path | None = None,
         ask_keyring: AskKeyring | None = None,
         ca_file: Path | None = None,
+        environ: Mapping[str, str] | None = None,
         bounds: Bounds | None = None,
         offline: bool = False,
         transport: httpx.BaseTransport | None = None,
@@ -95,6 +98,7 @@ class HttpClient:
         self._version = version
         self._credentials = Credentials(credentials, netrc_file, ask_keyring)
         self._ca_file = ca_file
+        self._environ = environ or {}
         self._transport = transport
         self._clock = clock
         self._client: httpx.Client | None = None
@@ -353,21 +357,12 @@ class HttpClient:
     def _open(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
-                import httpx
-                import stamina.instrumentation
-
-                # Its default hook logs each retry as a warning; we report the outcome instead.
-                stamina.instrumentation.set_on_retry_hooks([])
-                verify: ssl.SSLContext | bool = True
-                if self._ca_file is not None:
-                    verify = load_certificates(self._ca_file)
-                bounds = self.bounds
-                self._client = httpx.Client(
-                    headers={"User-Agent": f"abilock/{self._version}"},
-                    timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=None),
-                    follow_redirects=False,
-                    verify=verify,
+                self._client = open_client(
+                    version=self._version,
+                    bounds=self.bounds,
+                    ca_file=self._ca_file,
                     transport=self._transport,
+                    environ=self._environ,
                 )
             return self._client
 

@@ -343,3 +343,21 @@ platform-unsupported: a 1.0 with Linux x86_64
   fix         choose a release with a wheel for this platform
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("HTTPS_PROXY", "foo://me:secret@bar", "foo://****@bar is not a proxy that can be used"),
+        ("SSL_CERT_FILE", "/nonexist", "/nonexist cannot be read: no such file or directory"),
+        ("SSL_CERT_FILE", "/dev/null", "/dev/null holds no certificate"),
+    ],
+)
+def test_a_variable_of_the_network_that_cannot_be_used(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    result = run("resolve", "torch", *MACHINE)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines()[-2] == f"error: {name}={told}"
+    assert result.err.splitlines()[-1].startswith("hint: ")

@@ -1,0 +1,69 @@
+"""The variables that httpx reads by itself: used, or named in one clear error."""
+
+from __future__ import annotations
+
+import certifi
+import pytest
+
+from resolver.errors import UsageError
+from resolver.index.failure import Bounds
+from resolver.index.network import check_variables, open_client
+
+PROXY = "write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
+PEM = "name a file of certificates in PEM form, or unset SSL_CERT_FILE"
+
+
+@pytest.mark.parametrize(
+    ("environ", "message", "hint"),
+    [
+        (
+            {"HTTPS_PROXY": "foo://bar"},
+            "HTTPS_PROXY=foo://bar is not a proxy that can be used",
+            PROXY,
+        ),
+        (
+            {"all_proxy": "foo://me:secret@bar:1"},
+            "all_proxy=foo://****@bar:1 is not a proxy that can be used",
+            PROXY,
+        ),
+        (
+            {"http_proxy": "http://"},
+            "http_proxy=http:// is not a proxy that can be used",
+            PROXY,
+        ),
+        (
+            {"HTTP_PROXY": "me:secret@bar:port"},
+            "HTTP_PROXY=(an unreadable address) is not a proxy that can be used",
+            PROXY,
+        ),
+        (
+            {"SSL_CERT_FILE": "/nonexist"},
+            "SSL_CERT_FILE=/nonexist cannot be read: no such file or directory",
+            PEM,
+        ),
+        ({"SSL_CERT_FILE": "/dev/null"}, "SSL_CERT_FILE=/dev/null holds no certificate", PEM),
+    ],
+)
+def test_what_cannot_be_used(environ: dict[str, str], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_variables(environ)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"ALL_PROXY": "socks5://me:secret@127.0.0.1:1080", "HTTPS_PROXY": "127.0.0.1:3128"},
+        {"HTTPS_PROXY": "foo://bar", "NO_PROXY": "*"},
+        {"HTTPS_PROXY": ""},
+        {"SSL_CERT_FILE": certifi.where()},
+    ],
+)
+def test_what_can_be_used(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    open_client(version="0", bounds=Bounds(), ca_file=None, transport=None, environ=environ).close()
+
+
+def test_certificates_of_pip_come_before_the_variable() -> None:
+    check_variables({"SSL_CERT_FILE": "/nonexist"}, certificates=False)
