@@ -1,7 +1,10 @@
-"""The nearest sets that work: fewest and smallest changes first, each solved before it is told.
+"""The nearest sets that work: fewest changes first, each solved before it is told.
 
-Order: one package in another release or build; another CUDA release; another Python; a project's
-successor; then two packages; then a package and the CUDA release. At most ``MAX_SOLVES`` solves.
+Of as many changes the best known comes first, then the smallest; what is only assumed comes last.
+
+Order of search: one package in another release or build; another CUDA release; another Python; a
+project's successor; then two packages; then a package and the CUDA release. At most ``MAX_SOLVES``
+solves.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
-from resolver.model.reason import Reason
+from resolver.model.reason import Grade, Reason
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours
 from resolver.solve.strategy import Request
 from resolver.solve.workspace import Workspace
@@ -28,9 +31,9 @@ def find_alternatives(
     """The nearest sets and targets that solve; the same for equal answers of the index.
 
     Neighbours whose index does not answer are passed over. Cost: at most ``MAX_SOLVES`` solves;
-    what changes two things is tried only where no single change works.
+    what changes two things is tried only where no single change works but by assumption.
     """
-    search = Neighbours(workspace, knowledge, request, elsewhere)
+    search = Neighbours(workspace, knowledge, request, elsewhere, reasons)
     codes = {reason.code for reason in reasons}
     found: dict[Alternative, tuple[object, ...]] = {}
     for trials in (
@@ -44,7 +47,7 @@ def find_alternatives(
             solved = search.solve(trial)
             if solved is not None:
                 found.setdefault(*solved)
-        if found:
+        if any(alternative.grade is not Grade.ASSUMED for alternative in found):
             break
     ordered = sorted(found, key=lambda alternative: found[alternative])
     return tuple(_without_detours(ordered))[:_ENOUGH]

@@ -18,7 +18,7 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Outcome
-from resolver.model.reason import Code, Grade, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.near import Distance, around, distance, pinned
 from resolver.solve.strategy import Request, attempt
@@ -49,7 +49,10 @@ class Trial:
 
 
 class Neighbours:
-    """The neighbours of one request; ``solves`` counts those that were solved."""
+    """The neighbours of one request; ``solves`` counts those that were solved.
+
+    ``reasons`` are what rejected the request: a neighbour that has one of them is none.
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class Neighbours:
         knowledge: Knowledge,
         request: Request,
         elsewhere: Elsewhere | None,
+        reasons: Sequence[Reason] = (),
     ) -> None:
         self.solves = 0
         self.hit = False  # whether the last trial solved
@@ -64,6 +68,7 @@ class Neighbours:
         self._knowledge = knowledge
         self._request = request
         self._elsewhere = elsewhere
+        self._fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
 
@@ -157,7 +162,7 @@ class Neighbours:
         """The alternative with its rank; None where it does not solve or changes nothing."""
         outcome = self.attempt(trial)
         changes = () if outcome is None else tuple(self._changes(trial, outcome))
-        if outcome is None or not changes:
+        if outcome is None or not changes or self._recurs(outcome):
             return None
         alternative = Alternative(
             changes=changes,
@@ -167,6 +172,15 @@ class Neighbours:
         )
         self.hit = True
         return alternative, self._rank(alternative)
+
+    def _recurs(self, outcome: Outcome) -> bool:
+        """Whether a solution has the very finding that rejected the request, if only degraded."""
+        return any(
+            _same_finding(fatal, reason)
+            for reason in outcome.reasons
+            if reason.severity is not Severity.WARNING
+            for fatal in self._fatal
+        )
 
     def attempt(self, trial: Trial) -> Outcome | None:
         """The solution of a trial; None where there is none, or an index does not answer."""
@@ -244,9 +258,11 @@ class Neighbours:
         return max((p.grade for p in about), key=lambda grade: grade.rank, default=whole)
 
     def _rank(self, alternative: Alternative) -> tuple[object, ...]:
-        """Fewest changes, then the smallest, then the best known, then by name."""
+        """What is known before what is assumed, fewest changes, best known, smallest, by name."""
         sizes = [self._size(change) for change in alternative.changes]
-        return (len(sizes), max(sizes), alternative.grade.rank, alternative.command)
+        grade = alternative.grade
+        assumed = grade is Grade.ASSUMED
+        return (assumed, len(sizes), grade.rank, max(sizes), alternative.command)
 
     def _size(self, change: Change) -> Distance:
         if change.name in (CUDA, PYTHON):
@@ -258,6 +274,19 @@ class Neighbours:
             return Distance(3, 0)
         publics = self._workspace.catalog(name).publics
         return distance(exact, Version(change.after), publics)
+
+
+def _same_finding(one: Reason, other: Reason) -> bool:
+    """Whether two reasons say the same of the same projects, whatever their releases."""
+    if one.code is not other.code or _projects(one) != _projects(other):
+        return False
+    # Another member is another finding; a curated one may name none.
+    return one.member is None or other.member is None or one.member == other.member
+
+
+def _projects(reason: Reason) -> frozenset[str]:
+    named = [reason.subject, *(reason.object or "").split(", ")]
+    return frozenset(text.split(" ")[0] for text in named)
 
 
 def without_version(requirement: Requirement) -> Requirement:

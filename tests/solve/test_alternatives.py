@@ -11,13 +11,17 @@ import pytest
 from hypothesis import given, note, settings
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.model.artifact import Artifact
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import CUDA, HostNeed
-from resolver.model.knowledge import CudaRelease, Successor
-from resolver.model.outcome import Alternative
+from resolver.model.knowledge import CudaRelease, KnownTuple, Successor
+from resolver.model.outcome import Alternative, Pair
+from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
 from resolver.solve.near import Distance, around, distance
 from resolver.solve.neighbour import MAX_SOLVES
@@ -25,6 +29,7 @@ from resolver.solve.strategy import resolve
 from tests.solve.brute import Rulebook, solvable
 from tests.solve.test_random import ENVIRONMENT, indexes, quick, requests
 from tests.support.fakes import (
+    FakeEvidence,
     FakeIndex,
     FakeRules,
     make_catalog,
@@ -32,7 +37,9 @@ from tests.support.fakes import (
     make_reason,
     make_request,
     make_target,
+    make_tuple,
     make_workspace,
+    verdict,
 )
 
 TORCH = "torch 2.8.0\ntorch 2.9.0\ntorch 2.9.1\ntorch 2.10.0\ntorch 2.11.0\n"
@@ -214,6 +221,101 @@ def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "attempt", lambda *a: (calls.append(a), attempt(*a))[1])
     assert find(text, *(f"{name}==1" for name in names)) == []
     assert len(calls) == 2 * MAX_SOLVES  # asked twice
+
+
+NATIVE = "cp312-cp312-linux_x86_64"
+KERNELS = TORCH + "\n".join(f"ext {v} {NATIVE} needs torch" for v in ("1.0", "1.1", "1.2"))
+
+
+def graded(*known: tuple[str, str, Grade], good: tuple[KnownTuple, ...] = ()) -> list[str]:
+    """The alternatives of torch 2.10.0 with ext 1.1, which do not load together, by grades."""
+    broken = make_reason("missing-symbol", "ext 1.1", object="torch 2.10.0")
+    torch = canonicalize_name("torch")
+
+    def accepts(artifact: Artifact) -> bool:
+        return artifact.version < Version("2.10.0")
+
+    evidence = FakeEvidence(
+        bounds={
+            f"ext {v}": (Bound.because(torch, accepts, broken, f"ext {v}"),) for v in ("1.1", "1.2")
+        },
+        pairs={
+            (ext, beside): Pair(extension=ext, torch=beside, grade=grade, evidence="a test")
+            for ext, beside, grade in known
+        },
+    )
+    judgement = verdict(
+        KERNELS,
+        "torch==2.10.0",
+        "ext==1.1",
+        evidence=evidence,
+        knowledge=make_knowledge(*good),
+    )
+    assert judgement.verdict == "rejected"
+    return [f"{told(a)}: {a.grade}" for a in judgement.alternatives]
+
+
+def test_of_as_many_changes_the_best_known_comes_first() -> None:
+    assert graded(
+        ("ext 1.0", "torch 2.10.0", Grade.DECLARED), ("ext 1.1", "torch 2.9.1", Grade.REPORTED)
+    ) == ["torch 2.10.0 -> 2.9.1: reported", "ext 1.1 -> 1.0: declared"]
+
+
+def test_what_is_only_assumed_comes_last() -> None:
+    assert graded(("ext 1.1", "torch 2.9.1", Grade.INFERRED)) == [
+        "torch 2.10.0 -> 2.9.1: inferred",
+        "ext 1.1 -> 1.0: assumed",
+    ]
+
+
+def test_what_is_only_assumed_comes_after_two_changes() -> None:
+    assert graded(good=(make_tuple("torch 2.9.1, ext 1.2"),)) == [
+        "ext 1.1 -> 1.2, torch 2.10.0 -> 2.9.1: reported",
+        "ext 1.1 -> 1.0: assumed",
+        "torch 2.10.0 -> 2.9.1: assumed",
+    ]
+
+
+def collision(severity: str, one: str, other: str, member: str | None = None) -> Reason:
+    return make_reason(
+        "file-collision", one, object=other, member=member, severity=Severity(severity)
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        pytest.param(collision("degraded", "a 2", "b 2", "x/lib.so"), [], id="the-same"),
+        pytest.param(collision("degraded", "b 2", "a 2"), [], id="the-other-way-round"),
+        pytest.param(collision("warning", "a 2", "b 2"), ["a 1 -> 2"], id="a-word"),
+        pytest.param(collision("degraded", "a 2", "c 2"), ["a 1 -> 2"], id="with-another"),
+        pytest.param(
+            make_reason("version-skew", "a 2", object="b 2", severity=Severity.DEGRADED),
+            ["a 1 -> 2"],
+            id="another-code",
+        ),
+    ],
+)
+def test_a_set_with_the_finding_that_rejected_the_request_is_no_alternative(
+    finding: Reason, expected: list[str]
+) -> None:
+    assert beside(collision("fatal", "a 1", "b 2"), finding) == expected
+
+
+def test_another_member_is_another_finding() -> None:
+    fatal = collision("fatal", "a 1", "b 2", "x/core.so")
+    assert beside(fatal, collision("degraded", "a 2", "b 2", "x/extra.so")) == ["a 1 -> 2"]
+    assert beside(fatal, collision("degraded", "a 2", "b 2", "x/core.so")) == []
+
+
+def beside(fatal: Reason, finding: Reason) -> list[str]:
+    """The alternatives where a 1 with b 2 is refused, and a 2 with b 2 has a finding."""
+    workspace = make_workspace("a 1\na 2\nb 2")
+    workspace.together = lambda _: (finding,)
+    known = make_knowledge(make_tuple("a 1, b 2", "bad", reason=fatal))
+    judgement = judge(workspace, known, make_request("a==1", "b==2"))
+    assert judgement.verdict == "rejected"
+    return list(map(told, judgement.alternatives))
 
 
 @pytest.mark.parametrize(
