@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import assert_never
 
@@ -60,11 +61,16 @@ _FOREIGN = (
     (re.compile(r"cu[A-Z]"), "libcuda.so"),
 )
 
-_MAX_GROUPS = 3
+# The mangled old std::string, which ends a name or a list of parameters.
+_OLD_STRING = re.compile(r"Ss(?:E|$)")
+_MAX_WHEELS = 3
 
 
 class FaultExplainer:
-    """Explains faults for one machine; ``installed`` are the versions that count."""
+    """Explains faults for one machine.
+
+    ``installed`` are the versions that count, ``gpu`` is what was said of the GPU.
+    """
 
     def __init__(
         self,
@@ -73,13 +79,14 @@ class FaultExplainer:
         *,
         machine: str,
         installed: Mapping[NormalizedName, Version],
+        gpu: str | None = None,
     ) -> None:
         self._known = known
         self._directory = directory
         self._machine = machine
         self._installed = installed
         self._pack = EvidencePack(directory)
-        self._host = HostFaults(known, installed)
+        self._host = HostFaults(known, installed, gpu)
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""
@@ -159,8 +166,8 @@ class FaultExplainer:
             ("exported", self._exported(library, exported)),
         ]
         facts += self._here(fault.symbol)
-        for project, links in needing:
-            facts += self._groups(project, links)
+        lines = (line for project, links in needing for line in self._groups(project, links, mask))
+        facts += islice(lines, _MAX_WHEELS)
         facts += self._string_note(fault.symbol)
         return Explained(
             kind="undefined-symbol",
@@ -173,7 +180,7 @@ class FaultExplainer:
             library=library,
             exported_by=exported,
             facts=tuple(facts),
-            remedy=self._symbol_remedy(exported, needing),
+            remedy=self._symbol_remedy(fault.symbol, subject, mask, needing),
         )
 
     @staticmethod
@@ -214,7 +221,7 @@ class FaultExplainer:
     def _needing(
         self, symbol: str, subject: NormalizedName | None
     ) -> list[tuple[NormalizedName, list[WheelLink]]]:
-        """The shipped evidence of wheels that need a symbol, by project."""
+        """The shipped evidence of wheels that need a symbol; installed or named projects first."""
         names = _relatives(subject) if subject else self._pack.projects()
         rules = load_rules(self._directory)
         found = []
@@ -227,16 +234,26 @@ class FaultExplainer:
             needing = [link for link in links if symbol in link.masks]
             if needing:
                 found.append((name, needing))
-        return found
+        return sorted(found, key=lambda item: (item[0] not in self._installed, item[0] != subject))
 
-    def _groups(self, project: NormalizedName, links: list[WheelLink]) -> Iterator[tuple[str, str]]:
-        """The wheels of a project by the torch they link with, the newest first."""
+    def _groups(
+        self, project: NormalizedName, links: list[WheelLink], mask: int
+    ) -> Iterator[tuple[str, str]]:
+        """The wheels of a project by the torch that also has the symbol, which ``mask`` says.
+
+        What is installed comes first, then the newest.
+        """
+        here = self._own(project, links)
         groups: dict[str, list[WheelLink]] = {}
         for link in links:
-            works = torch_range(self._bare, link.mask) or "no torch that was read"
+            works = torch_range(self._bare, link.mask & mask) or "no torch that was read"
             groups.setdefault(works, []).append(link)
-        ordered = sorted(groups.items(), key=lambda item: max(map(_version, item[1])), reverse=True)
-        for works, alike in ordered[:_MAX_GROUPS]:
+        ordered = sorted(
+            groups.items(),
+            key=lambda item: (any(link in here for link in item[1]), max(map(_version, item[1]))),
+            reverse=True,
+        )
+        for works, alike in ordered:
             yield "wheels", f"{_releases(project, alike)} need it: link with {works}"
 
     @staticmethod
@@ -247,7 +264,7 @@ class FaultExplainer:
                 "the wheel has the new std::string (cxx11abiTRUE): PyTorch's x86_64 wheels before "
                 "2.7 have the old one, 2.6.0+cu126 excepted",
             )
-        elif re.search(r"(?:^|[^0-9a-zA-Z])?Ss(?:E|$)", symbol):
+        elif _OLD_STRING.search(symbol):
             yield (
                 "C++ ABI",
                 "the wheel has the old std::string (cxx11abiFALSE): PyTorch's wheels have the new "
@@ -255,16 +272,81 @@ class FaultExplainer:
             )
 
     def _symbol_remedy(
-        self, exported: str | None, needing: list[tuple[NormalizedName, list[WheelLink]]]
+        self,
+        symbol: str,
+        subject: NormalizedName | None,
+        mask: int,
+        needing: list[tuple[NormalizedName, list[WheelLink]]],
     ) -> str:
-        mask = 0
-        for _, links in needing:
-            for link in links:
-                mask |= link.mask
-        works = torch_range(self._bare, mask) or exported
+        """What to do, by the builds that export the symbol and all else that the package needs."""
+        version = self._installed.get(subject) if subject else None
+        if subject and version and (other := self.other_build(symbol, subject)):
+            return self._other_advice(subject, other)
+        beside = ""
+        for project, links in needing:
+            own = self._own(project, links)
+            if not own and project == subject and version is None:
+                newest = max(map(_version, links))
+                own = [link for link in links if _version(link) == newest]
+            if own:
+                mask &= _any_mask(own)
+                beside = f" with {project} {_version(own[0])}"
+        if version is not None and (release := re.search(r"torch(\d+\.\d+)", version.local or "")):
+            mask &= self._minor(release[1])
+        works = torch_range(self._bare, mask)
         if works is None:
             return "Install a release of the package that was built for the torch you have."
-        return f"Use {works}, or a release of the package that was built for the torch you have."
+        return (
+            f"Use {works}{beside}, or a release of the package that was built for the torch you "
+            "have."
+        )
+
+    def _own(self, project: NormalizedName, links: Iterable[WheelLink]) -> list[WheelLink]:
+        """The evidence of the release that is installed: of its file, else of its other builds."""
+        version = self._installed.get(project)
+        if version is None:
+            return []
+        alike = [link for link in links if _version(link).public == version.public]
+        return [link for link in alike if _version(link) == version] or alike
+
+    def _minor(self, minor: str) -> int:
+        """The builds of torch's releases of one minor, such as ``2.4``."""
+        release = Version(minor).release
+        return sum(
+            1 << index
+            for index, build in enumerate(self.history.builds)
+            if self._bare.builds >> index & 1 and build.version.release[:2] == release
+        )
+
+    def other_build(self, symbol: str, project: NormalizedName) -> Version | None:
+        """The build of the installed release with the other C++ ABI, where that is the torch's."""
+        version, torch = self._installed.get(project), self._installed.get(TORCH)
+        local = (version.local if version else None) or ""
+        if version is None or not (abi := re.search(r"cxx11abi(true|false)", local)):
+            return None
+        new = abi[1] == "true"
+        if ("__cxx11" in symbol) is not new or not (new or _OLD_STRING.search(symbol)):
+            return None
+        if torch is not None:
+            match = self.history.match(torch, machine=self._machine)
+            release = re.search(r"torch(\d+\.\d+)", local)
+            if match is None or match.build.cxx11_abi is new:
+                return None
+            if release and Version(release[1]).release != torch.release[:2]:
+                return None
+        return version.__replace__(local=local.replace(abi[0], f"cxx11abi{not new}".lower()))
+
+    def _other_advice(self, project: NormalizedName, other: Version) -> str:
+        snapshot = self._known.snapshot
+        channels = [c.name for c in self._known.channels if project in c.projects]
+        listings = (snapshot.listing(name, project) for name in channels)
+        if any(listing is not None and listing.files(other) for listing in listings):
+            return f"Use the other build of the same release: {project}=={other}."
+        abi = "cxx11abiFALSE" if "cxx11abifalse" in (other.local or "") else "cxx11abiTRUE"
+        return (
+            f"Use the {abi} build of the same release, {project} {other.public}, where its "
+            "project publishes one for this torch."
+        )
 
     def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
         whom = str(subject) if subject else fault.file or "a library"
@@ -281,6 +363,13 @@ class FaultExplainer:
             remedy="Reinstall the package together with what it depends on: the library that "
             "should have the symbol is of another version.",
         )
+
+
+def _any_mask(links: Iterable[WheelLink]) -> int:
+    mask = 0
+    for link in links:
+        mask |= link.mask
+    return mask
 
 
 def _relatives(project: NormalizedName) -> tuple[str, ...]:

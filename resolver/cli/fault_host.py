@@ -38,8 +38,14 @@ _SYSTEM = {
 class HostFaults:
     """Explains what does not hang on torch's symbols; ``installed`` are the versions that count."""
 
-    def __init__(self, known: Knowledge, installed: Mapping[NormalizedName, Version]) -> None:
+    def __init__(
+        self,
+        known: Knowledge,
+        installed: Mapping[NormalizedName, Version],
+        gpu: str | None = None,
+    ) -> None:
         self._known = known
+        self._gpu = gpu
         self._installed = installed
 
     # libraries
@@ -203,7 +209,8 @@ class HostFaults:
 
     def kernel(self, fault: NoKernelImage, paste: Paste) -> Explained:
         """No device code for the GPU in what was called."""
-        gpu = ", ".join(map(str, paste.archs)) or "this GPU"
+        named = ", ".join(map(str, paste.archs)) or self._gpu
+        gpu = named or "this GPU"
         return Explained(
             kind="no-kernel-image",
             line=fault.line,
@@ -217,7 +224,7 @@ class HostFaults:
                 ),
             ),
             remedy="Use builds with device code for it: abilock says which of the set lack it."
-            if paste.archs
+            if named
             else "Say which GPU it is with --arch or --gpu: abilock then reads which build lacks "
             "code for it.",
         )
@@ -288,8 +295,7 @@ class HostFaults:
                 facts.append(("needs", f"driver {floor} or newer for CUDA {torch_cuda.major}"))
         remedy = "Install a newer driver, or use builds for the CUDA that this one serves"
         if fault.serves is not None:
-            same = f"--cuda {fault.serves}"
-            remedy += f": abilock resolve ... {same}"
+            remedy += f": resolve with --cuda {fault.serves}"
         return Explained(
             kind="driver-too-old",
             line=fault.line,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,13 +23,16 @@ from resolver.explain.paste import parse_paste
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
-from resolver.model.outcome import Judgement
+from resolver.model.outcome import Alternative, Change, Judgement
+from resolver.model.reason import Reason
 from resolver.model.target import Target
 
 _NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
 # Much more than any log with a traceback; a core file is no text.
 _MAX_TEXT = 16 << 20
 
+
+_NO_MESSAGE = "the text holds no message that abilock knows"
 
 # Judges a set on the machine of the error, or for another CUDA release there.
 JudgeHere = Callable[[tuple[Stated, ...], CudaVersion | None], Judgement]
@@ -76,14 +80,11 @@ def find_setting(
     stated: Iterable[Stated],
     freezes: Iterable[tuple[Path, str]],
 ) -> Setting:
-    """Put together what is known of the machine. Raises UsageError where no fault is found."""
+    """Put together what is known of the machine.
+
+    Raises UsageError where no fault is found, and no set and machine that could be judged instead.
+    """
     paste = parse_paste(text)
-    if not paste.faults:
-        raise UsageError(
-            "the text holds no message that abilock knows",
-            hint="paste the whole traceback, with the line that says undefined symbol, cannot open "
-            "shared object file, or no kernel image",
-        )
     installed = dict(paste.installed)
     sources = [f"versions in the text: {_list(installed)}"] if installed else []
     for path, content in freezes:
@@ -95,6 +96,14 @@ def find_setting(
         if version is not None:
             installed[canonicalize_name(requirement.name)] = version
     given, told = _fill(known, given, paste, installed)
+    is_known = given.cuda is not None and (given.arch is not None or given.gpu is not None)
+    # Without a message the set may tell what is wrong, where there is one to judge.
+    if not paste.faults and not (is_known and TORCH in installed):
+        raise UsageError(
+            _NO_MESSAGE,
+            hint="paste the whole traceback, with the line that says undefined symbol, cannot open "
+            "shared object file, or no kernel image",
+        )
     asks = []
     if given.cuda is None:
         asks.append("--cuda VERSION: the CUDA release of the machine")
@@ -172,13 +181,14 @@ def explain(
         knowledge_path() / "abi",
         machine=setting.given.machine or host.machine,
         installed=setting.installed,
+        gpu=setting.given.arch or setting.given.gpu,
     )
     faults = explainer.explain(setting.paste)
     wanted = _wanted(known, setting, faults)
     judgement: Judgement | None = None
     commands: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = () if faults else (f"{_NO_MESSAGE}: the set alone was judged",)
     if judge_set is not None and wanted:
         try:
             judgement = judge_set(wanted, None)
@@ -187,9 +197,17 @@ def explain(
                 # Nothing but the driver speaks against it: what it does serve is the cure.
                 judgement = judge_set(free := _unpinned(wanted), older)
                 wanted = free
+            elif judgement.verdict != "accepted":
+                judgement = _with_cures(
+                    judgement, _other_builds(wanted, faults, explainer), judge_set, repeated
+                )
         except (IndexFailure, DamagedData) as error:
-            notes = (f"the set was not judged: {error}",)
+            notes = (
+                *notes,
+                f"the set was not judged: {error}",
+            )
     if judgement is not None:
+        judgement = replace(judgement, reasons=_once(judgement.reasons))
         commands = tuple(alternative.command for alternative in judgement.alternatives[:1])
         if not all(requirement.specifier for requirement, _ in wanted):
             # Not what is installed was judged, but what could be: that is the cure's.
@@ -197,8 +215,6 @@ def explain(
                 commands = (_command(wanted, judgement.target, repeated),)
                 locks = tuple(f"{p.extension} with {p.torch} ({p.grade})" for p in judgement.pairs)
             judgement = None
-    if not commands and (cure := _open_command(faults, wanted, setting, repeated)):
-        commands = (cure,)
     return (
         ErrorReport(
             faults=faults,
@@ -218,8 +234,12 @@ def explain(
 
 
 def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> tuple[Stated, ...]:
-    """What is judged: torch, what failed, and all installed packages that live beside torch."""
+    """What is judged: torch, what failed, and all installed packages that live beside torch.
+
+    So do those that pin it, as the servers of known tuples: a cure has to keep them.
+    """
     native = {name for channel in known.channels for name in channel.projects} - _NEVER
+    native |= {name for known_tuple in known.tuples for name in known_tuple.packages} - _NEVER
     installed = setting.installed
     subjects = dict.fromkeys(fault.subject for fault in faults if fault.subject is not None)
     names = [TORCH, *(name for name in subjects if name != TORCH)]
@@ -259,21 +279,58 @@ def _quoted(text: str) -> str:
     return text if text.replace("-", "").replace("_", "").isalnum() else f"'{text}'"
 
 
-def _open_command(
-    faults: Iterable[Explained],
-    wanted: tuple[Stated, ...],
-    setting: Setting,
+def _with_cures(
+    judgement: Judgement,
+    trials: Iterable[tuple[tuple[Stated, ...], Change]],
+    judge_set: JudgeHere,
     repeated: tuple[str, ...],
-) -> str | None:
-    """The command that cures, with blanks for what is not known of the machine."""
-    symbol = next((f for f in faults if f.exported_by and f.subject != TORCH), None)
-    if symbol is None or symbol.subject is None:
-        return None
-    pins = [str(r) for r, _ in wanted if canonicalize_name(r.name) == symbol.subject]
-    works = [text.partition("link with ")[2] for label, text in symbol.facts if label == "wheels"]
-    span = works[0] if works else symbol.exported_by or ""
-    torch = "torch" if " or " in span else span.replace("torch ", "torch")
-    given = setting.given
-    arch = (given.arch or "SM").replace("_", "")
-    where = [f"--cuda {given.cuda or 'VERSION'}", f"--arch {arch}", *repeated]
-    return " ".join(["abilock resolve", *map(_quoted, [torch, *pins]), *where])
+) -> Judgement:
+    """The judgement with its alternatives by how well they are known, the best first.
+
+    Those of ``trials`` that solve here are alternatives too.
+    """
+    found = list(judgement.alternatives)
+    for changed, change in trials:
+        try:
+            other = judge_set(changed, None)
+        except (IndexFailure, DamagedData):
+            continue  # it may be right, and is not told as a cure
+        if other.verdict == "accepted":
+            command = _command(changed, other.target, repeated)
+            found.insert(
+                0,
+                Alternative(
+                    changes=(change,), verdict="accepted", grade=other.grade, command=command
+                ),
+            )
+    unique = {alternative.command: alternative for alternative in found}
+    best = sorted(unique.values(), key=lambda alternative: alternative.grade.rank)
+    return replace(judgement, alternatives=tuple(best))
+
+
+def _other_builds(
+    wanted: tuple[Stated, ...], faults: Iterable[Explained], explainer: FaultExplainer
+) -> Iterator[tuple[tuple[Stated, ...], Change]]:
+    """The set with the other C++ ABI's build of what failed, for faults of that."""
+    for fault in faults:
+        for index, (requirement, origin) in enumerate(wanted):
+            name, version = canonicalize_name(requirement.name), _exact(requirement)
+            if fault.symbol is None or name != fault.subject or version is None:
+                continue
+            other = explainer.other_build(fault.symbol, name)
+            if other is not None:
+                pin = Requirement(f"{name}=={other}")
+                changed = (*wanted[:index], (pin, origin), *wanted[index + 1 :])
+                yield changed, Change(name=name, before=str(version), after=str(other))
+
+
+def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The reasons, of builds of one release that lack the same symbols the best known."""
+    best: dict[object, Reason] = {}
+    for number, reason in enumerate(reasons):
+        key: object = number
+        if reason.symbols:
+            bare = [re.sub(r"\+\S+", "", text or "") for text in (reason.subject, reason.object)]
+            key = (reason.code, reason.severity, *bare, frozenset(reason.symbols))
+        best[key] = min(best.get(key, reason), reason, key=lambda r: r.grade.rank)
+    return tuple(best.values())

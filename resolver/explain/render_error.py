@@ -32,7 +32,8 @@ def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
             yield ""
         yield from _fault(fault, cured=bool(report.commands))
     if judgement is not None:
-        yield ""
+        if report.faults:
+            yield ""
         yield from _set(judgement, report.faults)
     if report.commands:
         yield ""
@@ -50,7 +51,7 @@ def _lines(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
         yield from (f"Note: {note}." for note in report.notes)
     if report.asks:
         yield ""
-        yield "To have the whole set judged, add:"
+        yield "To have the whole set judged and a cure solved, add:"
         yield from (f"  {ask}" for ask in report.asks)
 
 
@@ -72,7 +73,9 @@ def _set(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:
     match judgement.verdict:
         case "accepted":
             yield f"As named, {asked} fits together on {where}."
-            if all(fault.kind in _OF_THE_MACHINE for fault in faults):
+            if not faults:
+                yield "Nothing speaks against the set."
+            elif all(fault.kind in _OF_THE_MACHINE for fault in faults):
                 yield "What fails is the machine's, as said above."
             else:
                 yield (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from resolver.errors import Unreachable
 from resolver.explain.render_error import error_text
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport
-from resolver.model.outcome import Judgement, Pair
+from resolver.model.outcome import Alternative, Change, Judgement, Pair
 from resolver.model.reason import Grade
 from tests.support.fakes import make_reason, make_target
 
@@ -86,7 +88,62 @@ def test_an_index_that_does_not_answer_spares_the_explanation() -> None:
     assert judgement is None
     assert report.notes == ("the set was not judged: no answer",)
     assert "Note: the set was not judged: no answer." in error_text(report, judgement)
-    assert report.commands[0].startswith("abilock resolve 'torch>=2.9,<2.10' ")
+    assert report.commands == ()  # what was not solved is no cure
+    assert "fix         Use torch >=2.9,<2.10 with sgl-kernel 0.3.21, or" in error_text(
+        report, judgement
+    )
+
+
+def test_the_best_known_alternative_is_the_cure() -> None:
+    found = [
+        Alternative(
+            changes=(Change(name="torch", before="2.9.1+cu130", after=after),),
+            verdict="accepted",
+            grade=grade,
+            command=f"abilock resolve 'torch=={after}'",
+        )
+        for after, grade in (("2.9.0", Grade.ASSUMED), ("2.8.0", Grade.MEASURED))
+    ]
+    report, judgement = ask(SYMBOL, answering("rejected", [], alternatives=tuple(found)))
+    assert report.commands == ("abilock resolve 'torch==2.8.0'",)
+    assert "torch 2.8.0 (not 2.9.1+cu130) (measured; it was solved)" in error_text(
+        report, judgement
+    )
+
+
+FLASH = (
+    "torch==2.6.0+cu124\nflash-attn==2.7.4.post1+cu12torch2.6cxx11abiTRUE\n/x-packages/"
+    "flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112"
+    "basic_stringIcSt11char_traitsIcESaIcEEE\nCompute capability: 9.0"
+)
+OTHER = "2.7.4.post1+cu12torch2.6cxx11abifalse"
+
+
+@pytest.mark.parametrize("verdict", ["accepted", "rejected", None])
+def test_the_build_with_the_other_abi_is_a_cure_where_it_solves(verdict: Any) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def judge_set(wanted: Any, cuda: CudaVersion | None) -> Judgement:
+        is_other = any(OTHER in str(requirement) for requirement, _ in wanted)
+        if is_other and verdict is None:
+            raise Unreachable("no answer", url="https://index.test/")
+        return answering(verdict if is_other else "rejected", asked)(wanted, cuda)
+
+    report, judgement = ask(FLASH, judge_set)
+    command = f"abilock resolve 'torch==2.6.0+cu124' 'flash-attn=={OTHER}' --cuda 13.0 --arch sm120"
+    assert report.commands == ((command,) if verdict == "accepted" else ())
+    assert judgement is not None
+    assert report.notes == ()
+    assert len(judgement.alternatives) == len(report.commands)
+
+
+def test_a_set_that_fits_without_a_message() -> None:
+    known = load_knowledge()
+    given = replace(NOTHING, arch="sm120")
+    freeze = [(Path("freeze.txt"), "torch==2.9.1+cu130")]
+    setting = find_setting(known, "ValueError: x", given, [], freeze)
+    text = error_text(*explain(known, setting, HOST, answering("accepted", [])))
+    assert text.splitlines()[1] == "Nothing speaks against the set."
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,11 @@ SEED = f"""undefined-symbol: sgl-kernel was compiled against another torch than 
   wheels      sgl-kernel 0.3.0 to 0.3.18 need it: link with torch >=2.8,<2.9
   wheels      sglang-kernel 0.4.0 to 0.4.1.post1 need it: link with torch >=2.9,<2.10
   known by    the exported symbols of every torch release from 2.4 on
-
-Cure:
-  abilock resolve 'torch>=2.9,<2.10' sgl-kernel --cuda VERSION --arch sm120 --python 3.12 --machine x86_64 --glibc 2.35
+  fix         Use torch >=2.9,<2.10 with sgl-kernel 0.3.21, or a release of the package that was built for the torch you have.
 
 Taken from what was given: sm_120, in the text; Python 3.12, in the text.
 
-To have the whole set judged, add:
+To have the whole set judged and a cure solved, add:
   --cuda VERSION: the CUDA release of the machine
   -r freeze.txt (pip freeze > freeze.txt): what is installed
 """  # noqa: E501
@@ -95,6 +93,102 @@ def test_with_a_freeze_all_that_is_missing_is_computed(why: Run, place: Path) ->
         "Cure:\n  torch 2.9.1+cu130 (not 2.10.0+cu130) (reported; it was solved)\n"
         "  abilock resolve 'sgl-kernel==0.3.21+cu130' 'torch==2.9.1+cu130' --cuda 13.0"
     ) in result.out
+
+
+def test_a_server_that_pins_torch_is_kept_and_a_symbol_is_told_once(why: Run, place: Path) -> None:
+    freeze = "sglang==0.5.9\nsgl-kernel==0.3.21\ntorch==2.10.0\n"
+    (place / "freeze.txt").write_text(freeze, encoding="utf-8")
+    result = why(RAW, "-r", "freeze.txt", "--cuda", "13.0", "--python", "3.12")
+    assert (
+        "abilock resolve 'sgl-kernel==0.3.21+cu130' 'sglang==0.5.9' 'torch==2.9.1+cu130' "
+        "--cuda 13.0"
+    ) in result.out
+    assert result.out.count("missing-symbol: ") == 1
+
+
+FLASH = (
+    f"ImportError: {SITE}/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so: undefined symbol: "
+    "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("set_", "fix"),
+    [
+        pytest.param(
+            "torch==2.6.0\nflash-attn==2.7.4.post1+cu12torch2.6cxx11abiTRUE",
+            "Use the other build of the same release: "
+            "flash-attn==2.7.4.post1+cu12torch2.6cxx11abifalse.",
+            id="listed",
+        ),
+        pytest.param(
+            "torch==2.4.0\nflash-attn==2.7.4.post1+cu12torch2.4cxx11abiTRUE",
+            "Use the cxx11abiFALSE build of the same release, flash-attn 2.7.4.post1, where its "
+            "project publishes one for this torch.",
+            id="not-listed",
+        ),
+        pytest.param(
+            "torch==2.8.0\nflash-attn==2.8.3+cu12torch2.7cxx11abiTRUE",
+            "Use torch >=2.7,<2.8, or a release of the package",
+            id="torch-has-that-abi",
+        ),
+        pytest.param(
+            "torch==2.6.0\nflash-attn==2.7.4.post1+cu12torch2.4cxx11abiTRUE",
+            "Install a release of the package that was built for the torch you have.",
+            id="for-another-torch",
+        ),
+    ],
+)
+def test_an_abi_fault_asks_for_the_other_build(why: Run, set_: str, fix: str) -> None:
+    result = why(FLASH + set_)
+    assert f"  fix         {fix}" in result.out
+    assert "abilock resolve" not in result.out
+
+
+@pytest.mark.parametrize(
+    ("text", "fix", "wheels"),
+    [
+        pytest.param(
+            f"torch 2.8.0\n{SITE}/foo_C.so: undefined symbol: "
+            "_ZNK3c106SymInt22maybe_as_int_slow_pathEv",
+            "Use torch >=2.9, or a release",
+            0,
+            id="nobody-known-needs-it",
+        ),
+        pytest.param(
+            "torch 2.8.0\nundefined symbol: _ZNK3c106SymInt22maybe_as_int_slow_pathEv",
+            "Use torch >=2.9, or a release",
+            3,
+            id="unrelated-wheels-do-not-widen-it",
+        ),
+        pytest.param(
+            f"torch==2.10.0\nsgl-kernel==0.3.17\nundefined symbol: {CHECK}",
+            "Use torch >=2.8,<2.9 with sgl-kernel 0.3.17, or a release",
+            3,
+            id="what-is-installed-narrows-it",
+        ),
+    ],
+)
+def test_the_torch_that_is_advised(why: Run, text: str, fix: str, wheels: int) -> None:
+    result = why(text)
+    assert f"  fix         {fix}" in result.out
+    assert result.out.count("\n  wheels  ") == wheels
+
+
+def test_a_gpu_that_was_named_is_not_asked_for(why: Run) -> None:
+    result = why("no kernel image is available for execution on the device", "--arch", "sm61")
+    assert "holds no device code that runs on sm61" in result.out
+    assert "Say which GPU it is" not in result.out
+
+
+def test_without_a_known_message_the_set_is_judged(why: Run, place: Path) -> None:
+    (place / "freeze.txt").write_text(FREEZE, encoding="utf-8")
+    machine = ("--cuda", "13.0", "--arch", "sm120", "--python", "3.12")
+    result = why("ValueError: x", "-r", "freeze.txt", *machine)
+    assert result.code == 1
+    assert result.out.startswith("As installed, torch==2.10.0+cu130 with sgl-kernel==0.3.21+cu130")
+    assert "Note: the text holds no message that abilock knows: the set alone" in result.out
+    assert why("ValueError: x", "-r", "freeze.txt", *machine[2:]).code == 1
 
 
 def test_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
