@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 from functools import cache
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Any
 
 from typer.testing import CliRunner
 
 from resolver.cli.app import app
+from tests.support.cache_home import cache_home
 
 # The history's torch wheels are those of this Python, on both machines.
 _HOST = {"--python": "3.12", "--machine": "x86_64", "--glibc": "2.35"}
@@ -21,8 +19,8 @@ _HOST = {"--python": "3.12", "--machine": "x86_64", "--glibc": "2.35"}
 @cache
 def directory() -> Path:
     """Where all answers of this process keep what they read."""
-    place = Path(mkdtemp(prefix="abilock-live-"))
-    atexit.register(rmtree, place, ignore_errors=True)
+    place = cache_home() / "abilock"
+    place.mkdir(exist_ok=True)
     return place
 
 

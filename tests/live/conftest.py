@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cache_home import cache_home
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -23,7 +25,7 @@ def call(tmp_path: Path) -> Command:
         return subprocess.run(
             [str(found), *map(str, words)],
             cwd=tmp_path,
-            env={**os.environ, "NO_COLOR": "1", "XDG_CACHE_HOME": str(tmp_path.parent / "cache")},
+            env={**os.environ, "NO_COLOR": "1", "XDG_CACHE_HOME": str(cache_home())},
             capture_output=True,
             text=True,
             check=False,

@@ -23,6 +23,7 @@ import httpx
 import pytest
 
 from resolver.index.source import library_endpoint
+from tests.support.cache_home import cache_home
 from tests.support.lockcheck import Facts, check_text, facts_of
 
 pytestmark = pytest.mark.live
@@ -39,7 +40,13 @@ def call(place: Path, program: str, *words: str) -> subprocess.CompletedProcess[
     return subprocess.run(
         [str(BIN / program), *words],
         cwd=place,
-        env=kept | cleared | {"XDG_CONFIG_DIRS": str(place), "NO_COLOR": "1"},
+        env=kept
+        | cleared
+        | {
+            "XDG_CONFIG_DIRS": str(place),
+            "XDG_CACHE_HOME": str(cache_home()),
+            "NO_COLOR": "1",
+        },
         capture_output=True,
         text=True,
         check=False,
