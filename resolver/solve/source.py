@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -33,6 +34,7 @@ _BUILDABLE = frozenset(
 )
 # torch itself, and what comes as a whole stack: nobody builds them to mend a set.
 _NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
+_GITHUB = "https://github.com/"
 
 
 def build_advice(
@@ -97,12 +99,40 @@ def _sentence(
     start = f"to keep torch {torch}, build" if torch is not None else "build"
     against = "it" if torch is not None else "the torch of the set"
     lists = ";".join(arch.capability for arch in target.archs)
-    what = f"{name}=={public}" if _has_sdist(workspace, name, public) else "ITS-REPOSITORY"
+    what = _origin(workspace, knowledge, name, version)
+    where = "" if what else f"in a checkout of its sources at {public}, "
+    house = "wheelhouse" if what else "with that directory"
     return (
         f"{start} {name} {public} from source against {against}, with the CUDA "
-        f"{_toolkit(knowledge, target)} toolkit: TORCH_CUDA_ARCH_LIST='{lists}' pip wheel "
-        f"--no-build-isolation --no-deps -w wheelhouse {what}, then add --wheelhouse wheelhouse"
+        f"{_toolkit(knowledge, target)} toolkit: {where}TORCH_CUDA_ARCH_LIST='{lists}' pip wheel "
+        f"--no-build-isolation --no-deps -w wheelhouse {what or '.'}, then add --wheelhouse "
+        f"{house}"
     )
+
+
+def _origin(
+    workspace: Workspace, knowledge: Knowledge, name: NormalizedName, version: Version
+) -> str | None:
+    """What pip can build a release from: its sdist, or the tag that its wheels are released at.
+
+    None where neither an index nor a channel names them.
+    """
+    if _has_sdist(workspace, name, version.public):
+        return f"{name}=={version.public}"
+    places = [
+        channel.url.removesuffix("/releases")
+        for channel in knowledge.channels
+        if name in channel.projects
+        and channel.url.startswith(_GITHUB)
+        and channel.url.endswith("/releases")
+    ]
+    files = [file for listing in workspace.index.listings(name) for file in listing.files(version)]
+    for place in places:
+        start = f"{place}/releases/download/"
+        for url in (file.url for file in files):
+            if url is not None and url.startswith(start):
+                return f"git+{place}@{unquote(url.removeprefix(start).split('/')[0])}"
+    return None
 
 
 def _has_sdist(workspace: Workspace, name: NormalizedName, public: str) -> bool:

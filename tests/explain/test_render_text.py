@@ -324,8 +324,8 @@ Use instead:
 Also:
   - Rebuild it.
   - to keep torch 2.10.0, build ext 1.0 from source against it, with the CUDA 13.0 toolkit: \
-TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation --no-deps -w wheelhouse \
-ITS-REPOSITORY, then add --wheelhouse wheelhouse"""
+in a checkout of its sources at 1.0, TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation \
+--no-deps -w wheelhouse ., then add --wheelhouse with that directory"""
     )
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import NormalizedName
+from packaging.version import Version
 
+from resolver.compat.load import load_knowledge
+from resolver.model.artifact import Listing
 from resolver.model.cuda import CudaVersion
 from resolver.model.outcome import Alternative, Change
 from resolver.model.reason import Grade
 from resolver.solve.source import build_advice
 from tests.solve.test_alternatives import release
-from tests.support.fakes import make_knowledge, make_reason, make_target, make_workspace
+from tests.support.fakes import (
+    FakeIndex,
+    make_knowledge,
+    make_reason,
+    make_target,
+    make_workspace,
+)
 
 X = "cp312-cp312-linux_x86_64"
 TEXT = f"torch 2.10.0 {X}\next 1.0+cu130 {X}\next 2.0 sdist\npure 1.0"
@@ -29,9 +40,29 @@ def advise(*reasons: Any, asked: str = "torch==2.10.0 ext", **options: Any) -> l
 def test_the_torch_the_toolkit_and_the_architectures() -> None:
     assert advise(make_reason("missing-symbol", "ext 1.0+cu130")) == [
         "to keep torch 2.10.0, build ext 1.0 from source against it, with the CUDA 13.0 toolkit: "
-        "TORCH_CUDA_ARCH_LIST='12.0' pip wheel --no-build-isolation --no-deps -w wheelhouse "
-        "ITS-REPOSITORY, then add --wheelhouse wheelhouse"
+        "in a checkout of its sources at 1.0, TORCH_CUDA_ARCH_LIST='12.0' pip wheel "
+        "--no-build-isolation --no-deps -w wheelhouse ., then add --wheelhouse with that directory"
     ]
+
+
+def test_the_repository_that_a_channel_names() -> None:
+    version = Version("2.8.3+cu12torch2.7cxx11abitrue")
+    place = "https://github.com/Dao-AILab/flash-attention"
+    url = f"{place}/releases/download/v2.8.3/x.whl"
+
+    class Released(FakeIndex):
+        def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
+            return tuple(
+                replace(found, artifacts=tuple(replace(file, url=url) for file in found.artifacts))
+                for found in super().listings(project)
+            )
+
+    index = Released(f"torch 2.8.0 {X}\nflash-attn {version} {X}")
+    reason = make_reason("missing-symbol", f"flash-attn {version}")
+    known = load_knowledge()
+    requirements = list(map(Requirement, ("torch==2.8.0", "flash-attn")))
+    (advice,) = build_advice(make_workspace(index), known, requirements, [reason])
+    assert f" -w wheelhouse git+{place}@v2.8.3, then add --wheelhouse" in advice
 
 
 def test_from_a_source_distribution_against_whatever_torch() -> None:
