@@ -29,7 +29,7 @@ from resolver.cli.torches import Torches
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
-from resolver.model.outcome import Pair
+from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
@@ -97,8 +97,8 @@ class WheelEvidence:
         names = ", ".join(sorted(self._unread_code))
         return (
             *failures,
-            f"device code was not read: {names} (abilock inspect --full NAME==VERSION downloads a "
-            "wheel and reads it)",
+            f"device code was not read: {names} (abilock inspect --full NAME==VERSION "
+            f"{self._target.platform_options} downloads a wheel and reads it)",
         )
 
     # the port
@@ -221,6 +221,15 @@ class WheelEvidence:
             for fatal in (True, False):
                 found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
         return tuple(reason for reason in found if reason.severity is not Severity.FATAL)
+
+    def device_code(self, artifact: Artifact) -> Check | None:
+        """The device code of a file that was read before, by its bytes; None where it was not."""
+        facts = self._reader.known(artifact)
+        if facts is None:
+            return None
+        read = self._links.get(key_of(artifact))
+        link = read.link if read is not None and read.sibling is None else None
+        return self._members.code_check(facts, f"{artifact.name} {artifact.version}", link)
 
     def link_of(self, artifact: Artifact) -> WheelLink | None:
         """What was read of a file, or of the sibling that stands in for it; None for neither."""

@@ -9,10 +9,12 @@ from functools import cached_property
 
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
-from resolver.compat.rules import covers
+from resolver.abi.wheel import WheelFacts
+from resolver.compat.rules import covers, runs_on
 from resolver.model.cuda import DeviceCode
 from resolver.model.knowledge import Knowledge
-from resolver.model.reason import Code, Reason, Severity
+from resolver.model.outcome import Check
+from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 
 _RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
@@ -113,6 +115,42 @@ class MemberNeeds:
             and any(map(_CUDA_LIBRARY.fullmatch, row.member.facts.needed))
             for row in link.members
         )
+
+    def code_check(self, wheel: WheelFacts, subject: str, link: WheelLink | None) -> Check | None:
+        """The device code of a file, all members together; None where one was not read.
+
+        With ``link`` of the members that must load on the target's GPUs.
+        """
+        deciding = None if link is None else _deciding(link)
+        members = [
+            member
+            for member in wheel.members
+            if member.facts is not None and (deciding is None or member.path in deciding)
+        ]
+        if any(member.device_code is None for member in members):
+            return None
+        codes = sorted({code for member in members for code in member.device_code or ()})
+        return Check(
+            subject=subject,
+            what="device code",
+            finding=self._code_text(codes),
+            grade=Grade.MEASURED,
+            evidence=f".nv_fatbin of {_count(len(members), 'member')} of "
+            + file_text(wheel.filename, wheel.sha256),
+        )
+
+    def _code_text(self, codes: list[DeviceCode]) -> str:
+        if not codes:
+            return "none in its members"
+        held = ", ".join(map(str, codes))
+        lacking = [
+            str(arch)
+            for arch in self._target.archs
+            if not any(runs_on(code, arch) for code in codes)
+        ]
+        if lacking:
+            return f"{held}: nothing for {', '.join(lacking)}"
+        return f"{held}: serves {self._target.archs_text}"
 
     def _majors(self, row: MemberLink, link: WheelLink) -> Iterator[tuple[str, int]]:
         """The CUDA libraries a member needs that belong to one major alone, with that major."""

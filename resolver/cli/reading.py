@@ -65,6 +65,13 @@ class WheelReader:
         """
         return self._future(artifact).result()
 
+    def known(self, artifact: Artifact) -> WheelFacts | None:
+        """What was read of a file before, the deepest first; nothing is read for it.
+
+        Raises KnowledgeError where what came with abilock is damaged.
+        """
+        return self._known(artifact)
+
     def forget_failure(self, artifact: Artifact) -> None:
         """Tell no more that a file could not be read: another answers for it."""
         with self._lock:

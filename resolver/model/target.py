@@ -55,6 +55,11 @@ class Target:
         return f"{self.python.major}.{self.python.minor}" + ("t" if self.free_threaded else "")
 
     @property
+    def platform_options(self) -> str:
+        """``--python 3.12 --machine x86_64``: what makes another command take the same wheel."""
+        return f"--python {self.python_short} --machine {self.machine}"
+
+    @property
     def glibc_text(self) -> str:
         """``2.35``."""
         return f"{self.glibc[0]}.{self.glibc[1]}"

@@ -25,7 +25,7 @@ def find_checks(
 ) -> tuple[Check, ...]:
     """The checks of what was asked for and of torch; those of pairs are the pairs themselves.
 
-    Cost: no I/O.
+    Cost: no I/O but what is kept on this machine of files that were read.
     """
     linked = {pair.extension.split(" ")[0] for pair in outcome.pairs}
     checks: list[Check] = []
@@ -59,16 +59,21 @@ def _of_package(workspace: Workspace, knowledge: Knowledge, package: Package) ->
     build = build_of(knowledge, artifact, target.machine)
     grade = build.grade if build is not None else Grade.DECLARED
     source = build.source if build is not None else f"name and metadata of {artifact.filename}"
-    if cuda is None:
-        return
-    yield Check(
-        subject=subject,
-        what="CUDA build",
-        finding="a CPU build" if cuda == _CPU else f"for CUDA {cuda}",
-        grade=grade,
-        evidence=source,
-    )
+    if cuda is not None:
+        yield Check(
+            subject=subject,
+            what="CUDA build",
+            finding="a CPU build" if cuda == _CPU else f"for CUDA {cuda}",
+            grade=grade,
+            evidence=source,
+        )
     if cuda == _CPU:
+        return
+    read = workspace.evidence.device_code(artifact)
+    if read is not None:
+        yield read
+        return
+    if cuda is None:
         return
     wanted = target.archs_text
     if build is None or build.codes is None:
@@ -77,7 +82,8 @@ def _of_package(workspace: Workspace, knowledge: Knowledge, package: Package) ->
             what="device code",
             finding=f"not read: whether it runs on {wanted} is not known here",
             grade=Grade.ASSUMED,
-            evidence=f"abilock inspect --full {artifact.name}=={artifact.version} reads it",
+            evidence=f"abilock inspect --full {artifact.name}=={artifact.version} "
+            f"{target.platform_options} reads it",
         )
         return
     codes = ", ".join(map(str, sorted(build.codes)))

@@ -9,7 +9,7 @@ from packaging.utils import NormalizedName
 
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.host import HostNeed
-from resolver.model.outcome import Pair
+from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Grade, Reason
 from resolver.solve.candidate import Bound
 
@@ -121,6 +121,10 @@ class Evidence(Protocol):
 
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """What a user must be told of a chosen pair: features that are missing; never fatal."""
+        ...
+
+    def device_code(self, artifact: Artifact) -> Check | None:
+        """The device code of a file that was read before, by its bytes; None where it was not."""
         ...
 
     def notices(self) -> tuple[str, ...]:

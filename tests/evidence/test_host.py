@@ -222,8 +222,8 @@ def notices(*members: Member) -> tuple[str, ...]:
 
 def test_device_code_that_was_not_read_is_told() -> None:
     assert notices(member(CORE, CLONE, needed=["libcudart.so.12"])) == (
-        "device code was not read: kernel 1.0 (abilock inspect --full NAME==VERSION downloads a "
-        "wheel and reads it)",
+        "device code was not read: kernel 1.0 (abilock inspect --full NAME==VERSION --python 3.12 "
+        "--machine x86_64 downloads a wheel and reads it)",
     )
 
 
@@ -237,3 +237,58 @@ def test_device_code_that_was_not_read_is_told() -> None:
 )
 def test_device_code_that_nobody_misses(row: Member) -> None:
     assert notices(row) == ()
+
+
+# what was read of a file, as a check
+
+
+def code_check(of: World, *, linked: bool = True) -> str | None:
+    evidence = of.evidence()
+    if linked:
+        evidence.needs(KERNEL, metadata(KERNEL))
+    check = evidence.device_code(KERNEL)
+    assert check is None or (check.subject, check.what) == ("kernel 1.0", "device code")
+    return None if check is None else f"{check.finding} ({check.grade}, {check.evidence})"
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        pytest.param([member(CORE, codes="sm_120 sm_90")], "sm_90, sm_120: serves sm_120", id="it"),
+        pytest.param([member(CORE, codes="compute_80")], "compute_80: serves sm_120", id="ptx"),
+        pytest.param([member(CORE, codes="sm_90")], "sm_90: nothing for sm_120", id="others"),
+        pytest.param([member(CORE, codes="")], "none in its members", id="none"),
+        pytest.param([member(CORE)], None, id="not-read"),
+        pytest.param([member(CORE, codes="sm_120"), member(EXTRA)], None, id="in-part"),
+    ],
+)
+def test_device_code_of_a_file_that_nothing_links(
+    members: list[Member], expected: str | None
+) -> None:
+    found = code_check(World().tell(facts(KERNEL, *members)), linked=False)
+    if expected is None:
+        assert found is None
+    else:
+        count = f"{len(members)} member{'s' if len(members) > 1 else ''}"
+        evidence = f".nv_fatbin of {count} of {KERNEL.filename} (sha256 5478f5713ebc)"
+        assert found == f"{expected} (measured, {evidence})"
+
+
+def test_device_code_of_the_members_that_must_load() -> None:
+    rows = [member(CORE, CLONE, codes="sm_120"), member(EXTRA, CLONE)]
+    found = code_check(World().tell(facts(KERNEL, *rows)))
+    assert found is not None
+    assert found.startswith("sm_120: serves sm_120 (measured, .nv_fatbin of 1 member of ")
+
+
+def test_device_code_of_a_file_that_is_not_known_reads_nothing() -> None:
+    world = World()
+    assert code_check(world, linked=False) is None
+    assert world.opened == []
+
+
+def test_device_code_of_a_sibling_is_not_the_files_own() -> None:
+    sibling = file("kernel", "1.0", tag="cp313-cp313-manylinux_2_28_x86_64")
+    world = World(siblings={KERNEL.filename: [sibling]})
+    world.tell(facts(sibling, member(CORE, CLONE, codes="sm_120")))
+    assert code_check(world) is None

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from resolver.model.cuda import CudaVersion, DeviceCode
 from resolver.model.knowledge import Build
-from resolver.model.outcome import Pair
+from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Grade
 from tests.solve.test_alternatives import release
 from tests.support.fakes import FakeEvidence, make_knowledge, make_target, verdict
@@ -79,6 +79,42 @@ def test_an_extension_and_what_only_metadata_speaks_for() -> None:
         "1 more package, requirements: tags, versions and Requires-Dist fit; nothing in the files "
         "was read (declared)",
     ]
+
+
+def test_what_was_read_of_a_file_counts_before_what_is_curated() -> None:
+    read = Check(
+        subject="torch 2.9.1+cu130",
+        what="device code",
+        finding="sm_120: serves sm_120",
+        grade=Grade.MEASURED,
+        evidence="its bytes",
+    )
+    evidence = FakeEvidence(codes={"torch 2.9.1+cu130": read})
+    told = "torch 2.9.1+cu130, device code: sm_120: serves sm_120 (measured)"
+    assert checks("torch", evidence=evidence)[1] == told
+    known = build("torch", "sm_90 sm_120", grade=Grade.DECLARED)
+    assert checks("torch", evidence=evidence, builds=(known,))[1] == told
+
+
+def test_a_file_of_unknown_cuda_whose_device_code_was_read() -> None:
+    read = Check(
+        subject="cpu 1.0",
+        what="device code",
+        finding="sm_120: serves sm_120",
+        grade=Grade.MEASURED,
+        evidence="its bytes",
+    )
+    assert checks("cpu", evidence=FakeEvidence(codes={"cpu 1.0": read})) == [
+        "cpu 1.0, device code: sm_120: serves sm_120 (measured)"
+    ]
+
+
+def test_the_command_that_reads_device_code_takes_the_same_wheel() -> None:
+    judgement = verdict(TEXT, "torch", target=make_target(python="3.12.4"))
+    (check,) = [check for check in judgement.checks if check.what == "device code"]
+    assert check.evidence == (
+        "abilock inspect --full torch==2.9.1+cu130 --python 3.12 --machine x86_64 reads it"
+    )
 
 
 @pytest.mark.parametrize("asked", ["pure", "cpu"])

@@ -37,7 +37,7 @@ from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple, SkewGroup
-from resolver.model.outcome import Judgement, Outcome, Pair
+from resolver.model.outcome import Check, Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
@@ -226,6 +226,7 @@ class FakeEvidence:
     refused: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
     pinned_too_far: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    codes: Mapping[str, Check] = field(default_factory=dict)
 
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
         del artifacts
@@ -254,6 +255,9 @@ class FakeEvidence:
 
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         return self.said.get((_text(extension), _text(torch)), ())
+
+    def device_code(self, artifact: Artifact) -> Check | None:
+        return self.codes.get(_text(artifact))
 
     def notices(self) -> tuple[str, ...]:
         return self.told
