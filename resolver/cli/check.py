@@ -106,7 +106,9 @@ def check(
         if freeze is not None:
             raise UsageError("--freeze is for environments: a lock file is a lock already")
         from resolver.cli.check_lock import check_lock, stated_target
+        from resolver.cli.check_pins import check_is_lock
 
+        check_is_lock(what)
         said = stated_target(what)
         cuda = cuda or said.get("cuda")
         arch = arch or (None if gpu else said.get("arch"))

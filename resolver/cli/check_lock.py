@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.abi.rules import load_rules
 from resolver.cli import wiring
-from resolver.cli.requirement import load_requirements
-from resolver.cli.whole_set import check_whole
+from resolver.cli.check_choice import choose
+from resolver.cli.check_pins import load_pins
+from resolver.cli.whole_set import Links, check_whole
 from resolver.compat.load import knowledge_path
-from resolver.errors import UsageError
+from resolver.errors import IndexFailure
 from resolver.export.pylock import load_lock, lock_target
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.finding import order_findings
-from resolver.load.lock_file import LockFile, Pin, is_toml_lock, load_lock_file
+from resolver.load.lock_file import LockFile
 from resolver.load.records import check_known_bad, check_skews
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
@@ -26,9 +29,13 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
-from resolver.solve.near import pinned
 from resolver.solve.strategy import TORCH, bad_tuples
 from resolver.solve.workspace import Workspace
+
+# What says that a package was not judged.
+_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.HASH_AMBIGUOUS)
+# They are called by torch and link with nothing of it.
+_CALLED = frozenset((TORCH, "triton", "pytorch-triton"))
 
 
 def stated_target(path: Path) -> dict[str, str]:
@@ -46,25 +53,6 @@ def stated_target(path: Path) -> dict[str, str]:
     return values
 
 
-def load_pins(path: Path, target: Target) -> LockFile:
-    """The pins of a lock or of a file of pinned requirements. Raises UsageError, DamagedData."""
-    if is_toml_lock(path):
-        return load_lock_file(path, target.environment)
-    pins: dict[NormalizedName, Pin] = {}
-    for requirement, origin in load_requirements(path):
-        if requirement.marker is not None and not requirement.marker.evaluate(target.environment):
-            continue
-        name = canonicalize_name(requirement.name)
-        version = pinned(requirement.specifier)
-        if version is None:
-            raise UsageError(
-                f"{origin}: {requirement} is not pinned, and {path.name} is no lock",
-                hint="lock it first, or name a pylock.toml, uv.lock or poetry.lock",
-            )
-        pins[name] = Pin(name=name, version=version)
-    return LockFile(kind="requirements", pins=tuple(pins[name] for name in sorted(pins)))
-
-
 def check_lock(
     known: Knowledge, path: Path, target: Target, options: wiring.IndexOptions
 ) -> Report:
@@ -72,7 +60,7 @@ def check_lock(
     lock = load_pins(path, target)
     tags = tuple(sorted({f"{pin.version.local}"[:5] for pin in lock.pins if _is_cuda(pin.version)}))
     with wiring.open_workspace(known, target, options, named_tags=tags) as workspace:
-        chosen = {pin.name: _artifact(workspace, pin) for pin in lock.pins if not pin.local}
+        chosen = {pin.name: choose(workspace, pin) for pin in lock.pins if not pin.local}
         found = {name: a for name, a in chosen.items() if isinstance(a, Artifact)}
         workspace.index.prefetch_metadata(found.values())
         workspace.evidence.prefetch(found.values())
@@ -80,18 +68,23 @@ def check_lock(
         findings += workspace.rules.target_remarks()
         torch = found.get(TORCH)
         for artifact in found.values():
-            findings += _file(workspace, artifact, torch, lock)
+            findings += _judge(workspace, artifact, torch, lock)
         findings += _by_name(known, target, lock)
         links = wiring.links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
         findings += check_whole(
             known, target, knowledge_path(), found.values(), links, complete=not absent
         )
+        told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
+        rest = [a for a in found.values() if f"{a.name} {a.version}" not in told]
+        findings += _unread(known, workspace, rest, links)
         read = sum(links.link_of(artifact) is not None for artifact in found.values())
         notices = workspace.notices()
     local = [
         f"{pin.name} was left out: it is no file of an index" for pin in lock.pins if pin.local
     ]
+    subjects = {f"{pin.name} {pin.version}" for pin in lock.pins}
+    unjudged = {r.subject for r in findings if r.code in _UNJUDGED and r.subject in subjects}
     missing = []
     if absent:
         missing.append(
@@ -106,6 +99,7 @@ def check_lock(
         members_checked=read,
         packages=len(lock.pins),
         notes=(*lock.notes, *local, *missing, *notices),
+        unjudged=len(unjudged) + len(local) + lock.left_out,
     )
 
 
@@ -113,28 +107,56 @@ def _is_cuda(version: Version) -> bool:
     return version.local is not None and version.local.startswith("cu")
 
 
-def _artifact(workspace: Workspace, pin: Pin) -> Artifact | Reason:
-    """The file that an installer takes here: one of the lock's, by hash, else by version."""
-    catalog = workspace.catalog(pin.name)
-    public = pin.version.__replace__(local=None)
-    group = [
-        artifact
-        for artifact in catalog.group(public)
-        if artifact.version == pin.version or (pin.version.local is None and not pin.digests)
-    ]
-    exact = [artifact for artifact in catalog.group(public) if artifact.sha256 in pin.digests]
-    if exact or group:
-        return (exact or group)[0]
-    reason = next((r.reason for r in catalog.rejected if r.version == pin.version), None)
-    return reason or Reason(
-        code=Code.NOT_FOUND,
+def _judge(
+    workspace: Workspace, artifact: Artifact, torch: Artifact | None, lock: LockFile
+) -> Iterator[Reason]:
+    """``_file``, where a file that only its own address offers may be out of reach."""
+    try:
+        yield from _file(workspace, artifact, torch, lock)
+    except IndexFailure as error:
+        if artifact.channel != "address":
+            raise
+        yield _unverified(artifact, str(error), "see whether the address is right")
+
+
+def _unverified(artifact: Artifact, found: str, remedy: str) -> Reason:
+    return Reason(
+        code=Code.UNVERIFIED,
         severity=Severity.WARNING,
-        subject=f"{pin.name} {pin.version}",
-        needs="a file on the index, to be judged",
-        found="none of that version for this target",
-        evidence=f"channels {', '.join(catalog.channels) or 'that know the project: none'}",
+        subject=f"{artifact.name} {artifact.version}",
+        needs="its bytes, to be judged",
+        found=found,
+        evidence=f"{artifact.filename} on channel {artifact.channel}",
         grade=Grade.ASSUMED,
-        remedy="name its index with --index",
+        remedy=remedy,
+    )
+
+
+def _unread(
+    known: Knowledge, workspace: Workspace, artifacts: Iterable[Artifact], links: Links
+) -> Iterator[Reason]:
+    """Files that link with torch and whose bytes were not read."""
+    names = {name for channel in known.channels for name in channel.projects}
+    names |= {name for rule in load_rules(knowledge_path() / "abi") for name in rule.projects}
+    for artifact in artifacts:
+        native = any(tag.platform != "any" for tag in artifact.tags)
+        if not native or artifact.name in _CALLED or links.link_of(artifact) is not None:
+            continue
+        if artifact.name in names or _wants_torch(workspace, artifact):
+            yield _unverified(
+                artifact,
+                "a wheel that was not read: whether its libraries load is not known",
+                "run where its channel can be reached",
+            )
+
+
+def _wants_torch(workspace: Workspace, artifact: Artifact) -> bool:
+    metadata = workspace.metadata(artifact)
+    values = {**workspace.target.environment, "extra": ""}
+    return isinstance(metadata, Metadata) and any(
+        canonicalize_name(each.name) == TORCH
+        and (each.marker is None or each.marker.evaluate(values))
+        for each in metadata.requires
     )
 
 
@@ -159,7 +181,8 @@ def _file(
     """What forbids one file here or beside torch, and what deserves a word."""
     metadata = workspace.metadata(artifact)
     if isinstance(metadata, Reason):
-        yield metadata
+        away = metadata.code in _UNJUDGED
+        yield replace(metadata, severity=Severity.WARNING) if away else metadata
         return
     for need in workspace.needs(artifact, None):
         if isinstance(need, HostNeed) and need.reason is not None:

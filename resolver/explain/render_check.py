@@ -24,6 +24,12 @@ def check_text(report: Report) -> str:
         "degraded": f"Degraded: {report.prefix} loads, and parts of it do not",
         "broken": f"Broken: {report.prefix} does not load as a whole",
     }[report.verdict]
+    if report.unjudged:
+        were = "1 package was" if report.unjudged == 1 else f"{report.unjudged} packages were"
+        if report.verdict == "ok":
+            head = f"Ok, as far as it could be judged: {were} not"
+        else:
+            head += f"; {were} not judged"
     blocks = [f"{head}; {counted}"]
     if report.target is not None:
         blocks[0] += f"\n  for {target_text(report.target)}".replace(", ,", ",")

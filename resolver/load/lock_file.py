@@ -20,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 from resolver.errors import DamagedData, UsageError
 
 _PYLOCK = re.compile(r"pylock(\.[^.]+)?\.toml")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +28,16 @@ class Pin:
     """One package of a lock: its version, and the sha256 of the files that it may be.
 
     ``digests`` is empty where the lock has none. ``local`` says that it is no file of an index: a
-    directory, a repository, an address.
+    directory, a repository, an archive. ``url`` and ``path`` are set for a wheel that is named by
+    its address or place.
     """
 
     name: NormalizedName
     version: Version
     digests: frozenset[str] = frozenset()
     local: bool = False
+    url: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class LockFile:
     kind: str
     pins: tuple[Pin, ...]
     notes: tuple[str, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -51,6 +56,12 @@ class _Reader:
     environment: Mapping[str, str]
     pins: dict[str, Pin] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Say that a package is not among the pins."""
+        self.notes.append(f"{name} was left out: {why}")
+        self.left_out += 1
 
     def holds(self, marker: object) -> bool:
         """Whether a marker holds on the target; one that is none counts as holding, with a note."""
@@ -62,14 +73,24 @@ class _Reader:
             self.notes.append(f"{self.path}: {marker!r} is not a marker and was taken as true")
             return True
 
-    def add(self, name: str, version: object, digests: frozenset[str], local: bool) -> None:
+    def add(
+        self,
+        name: str,
+        version: object,
+        digests: frozenset[str],
+        local: bool,
+        url: str | None = None,
+        path: str | None = None,
+    ) -> None:
         try:
             parsed = Version(str(version))
         except InvalidVersion:
-            self.notes.append(f"{name} {version} was left out: not a version")
+            self.leave_out(f"{name} {version}", "not a version")
             return
         key = canonicalize_name(name)
-        self.pins[key] = Pin(name=key, version=parsed, digests=digests, local=local)
+        self.pins[key] = Pin(
+            name=key, version=parsed, digests=digests, local=local, url=url, path=path
+        )
 
 
 def is_toml_lock(path: Path) -> bool:
@@ -89,6 +110,8 @@ def load_lock_file(path: Path, environment: Mapping[str, str]) -> LockFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DamagedData(f"{path} is not valid TOML: {error}") from error
     reader = _Reader(path, environment)
+    if not document:
+        raise DamagedData(f"{path} is empty", hint="write it again with its tool")
     kind = path.name if path.name in ("uv.lock", "poetry.lock") else "pylock.toml"
     try:
         if kind == "uv.lock":
@@ -98,19 +121,30 @@ def load_lock_file(path: Path, environment: Mapping[str, str]) -> LockFile:
         else:
             _read_pylock(document, reader)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        detail = str(error) if type(error) is ValueError else f"{type(error).__name__} {error}"
         raise DamagedData(
-            f"{path} is not a valid {kind}: {type(error).__name__} {error}",
+            f"{path} is not a valid {kind}: {detail}",
             hint="write it again with its tool",
         ) from error
     pins = tuple(reader.pins[name] for name in sorted(reader.pins))
-    return LockFile(kind=kind, pins=pins, notes=tuple(reader.notes))
+    return LockFile(kind=kind, pins=pins, notes=tuple(reader.notes), left_out=reader.left_out)
+
+
+def parse_digest(text: str) -> str | None:
+    """The sha256 of ``sha256:...``, None for another algorithm. Raises ValueError for none."""
+    kind, colon, digest = text.partition(":")
+    if colon and kind != "sha256":
+        return None
+    if not colon or not _SHA256.fullmatch(digest):
+        raise ValueError(f"{text!r} is not a sha256")
+    return digest.lower()
 
 
 def _sha256(values: object) -> str | None:
     if isinstance(values, str):
-        return values.removeprefix("sha256:") if values.startswith("sha256:") else None
+        return parse_digest(values)
     digest = values.get("sha256") if isinstance(values, dict) else None
-    return digest if isinstance(digest, str) else None
+    return parse_digest(f"sha256:{digest}") if digest is not None else None
 
 
 def _digests(files: object, key: str) -> frozenset[str]:
@@ -124,14 +158,28 @@ def _read_pylock(document: dict[str, Any], reader: _Reader) -> None:
             continue
         name = package["name"]
         if "version" not in package:
-            reader.notes.append(f"{name} was left out: the lock gives no version")
+            reader.leave_out(name, "the lock gives no version")
             continue
-        files = [*package.get("wheels", ()), *filter(None, [package.get("sdist")])]
-        local = not files and any(key in package for key in ("vcs", "directory", "archive"))
-        reader.add(name, package["version"], _digests(files, "hashes"), local)
+        wheels = package.get("wheels", ())
+        archive = package.get("archive")
+        files = [*wheels, *filter(None, [package.get("sdist"), archive])]
+        local = not files and any(key in package for key in ("vcs", "directory"))
+        url = path = None
+        only = archive or (wheels[0] if len(wheels) == 1 else None)
+        if only is not None:
+            path = only.get("path")
+            url = only.get("url") if archive else None
+            where = str(path or url or "")
+            if archive and not where.partition("#")[0].endswith(".whl"):
+                local, url, path = True, None, None
+        if path is not None:
+            path = str(reader.path.absolute().parent / path)
+        reader.add(name, package["version"], _digests(files, "hashes"), local, url, path)
 
 
 def _read_poetry(document: dict[str, Any], reader: _Reader) -> None:
+    if not {"package", "metadata"} & set(document):
+        raise KeyError("package")
     for package in document.get("package", []):
         markers = package.get("markers")
         if isinstance(markers, dict):  # by group
@@ -147,6 +195,8 @@ def _read_poetry(document: dict[str, Any], reader: _Reader) -> None:
 
 def _read_uv(document: dict[str, Any], reader: _Reader) -> None:
     """Walk from the projects of the lock along the markers that hold: forks fall away."""
+    if not {"package", "version"} & set(document):
+        raise KeyError("package")
     packages: dict[str, list[dict[str, Any]]] = {}
     for package in document.get("package", []):
         packages.setdefault(package["name"], []).append(package)

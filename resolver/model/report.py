@@ -15,6 +15,7 @@ class Report:
 
     ``target`` is None where nothing says which CUDA counts. ``members_checked`` is the number of
     shared objects that were loaded in simulation, or of wheels whose bytes were looked at.
+    ``unjudged`` is the number of packages of which nothing, or too little, could be read.
     """
 
     prefix: str
@@ -24,6 +25,7 @@ class Report:
     members_checked: int
     packages: int
     notes: tuple[str, ...] = ()
+    unjudged: int = 0
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:

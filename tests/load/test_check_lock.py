@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,133 @@ def test_what_is_no_file_of_an_index_is_left_out(check: Any) -> None:
     done = check("uv.lock", text)
     assert (done.code, findings(done)) == (0, [])
     assert "mine was left out: it is no file of an index" in done.json("check")["notes"]
+
+
+# what cannot be judged is told, and nothing else stands in
+
+
+def sha256_of(name: str) -> str:
+    return hashlib.sha256(Path("wheels", name).read_bytes()).hexdigest()
+
+
+def headline(run: Any, name: str) -> str:
+    done: Result = run("check", name, *TARGET, "--offline", "--wheelhouse", "wheels")
+    return done.out.splitlines()[0]
+
+
+def test_the_headline_says_what_was_not_judged(check: Any, run: Any) -> None:
+    check("requirements.txt", "beta==2.0\nunheard-of==1.0\n")
+    assert headline(run, "requirements.txt") == (
+        "Ok, as far as it could be judged: 1 package was not; 2 packages, 0 wheels checked"
+    )
+    check("requirements.txt", "beta==2.0\n")
+    assert headline(run, "requirements.txt") == (
+        "Ok: requirements.txt loads; 1 packages, 0 wheels checked"
+    )
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "poetry.lock", "pylock.toml"])
+def test_another_file_of_that_name_does_not_stand_in(check: Any, run: Any, lock: str) -> None:
+    digest = "ab" * 32
+    text = {
+        "requirements.txt": f"old==1.0 \\\n    --hash=sha256:{digest}\n",
+        "poetry.lock": '[[package]]\nname = "old"\nversion = "1.0"\n'
+        f'files = [{{ file = "old-1.0-py3-none-any.whl", hash = "sha256:{digest}" }}]\n',
+        "pylock.toml": 'lock-version = "1.0"\ncreated-by = "other"\n[[packages]]\nname = "old"\n'
+        'version = "1.0"\n[[packages.wheels]]\nname = "old-1.0-py3-none-any.whl"\n'
+        f'url = "https://files.example/old-1.0-py3-none-any.whl"\nhashes.sha256 = "{digest}"\n',
+    }[lock]
+    done = check(lock, text)
+    assert (done.code, findings(done)) == (0, [("unverified", "warning", "old 1.0")])
+    [finding] = done.json("check")["findings"]
+    assert finding["needs"] == "a file of the sha256 in the lock, abababababab"
+    assert finding["found"] == (
+        "old-1.0-py3-none-any.whl of that version, with another sha256: not judged by that"
+    )
+    assert headline(run, lock).startswith("Ok, as far as it could be judged: 1 package was not; ")
+
+
+def test_the_file_of_the_hash_is_judged(check: Any) -> None:
+    check("requirements.txt", "")
+    digest = sha256_of("old-1.0-py3-none-any.whl")
+    done = check("requirements.txt", f"old==1.0 --hash=sha256:{digest}\n")
+    assert (done.code, findings(done)) == (1, [("python-unsupported", "fatal", "old 1.0")])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "message"),
+    [
+        ("uv.lock", "", 3, "uv.lock is empty"),
+        ("poetry.lock", "", 3, "poetry.lock is empty"),
+        ("requirements.txt", "# nothing\n", 2, "requirements.txt names no package"),
+        ("requirements.txt", "", 2, "requirements.txt names no package"),
+        ("requirements.txt", "a==1 ; sys_platform == 'win32'\n", 2, "pins no package for this"),
+        ("requirements.txt", "a==1 --hash=sha256:zz\n", 3, "line 1: 'sha256:zz' is not a sha256"),
+    ],
+)
+def test_locks_of_nothing(check: Any, name: str, text: str, code: int, message: str) -> None:
+    done = check(name, text)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize("data", [b"root:x:0:0:root:/root:/bin/bash\n", bytes(range(256)), b""])
+def test_the_file_is_looked_at_before_a_target_is_asked_for(
+    run: Any, tmp_path: Path, data: bytes
+) -> None:
+    path = tmp_path / "passwd"
+    path.write_bytes(data)
+    done = run("check", path)
+    assert done.code == 2
+    assert "no CUDA version" not in done.err
+    expected = "is no environment and no lock file: " if data else "names no package"
+    assert done.err.startswith(f"error: {path} {expected}")
+
+
+# wheels by their address
+
+
+def test_an_address_is_judged_by_its_hash(check: Any) -> None:
+    check("requirements.txt", "")
+    digest = sha256_of("old-1.0-py3-none-any.whl")
+    address = "https://files.example/old-1.0-py3-none-any.whl"
+    done = check("requirements.txt", f"old @ {address} \\\n    --hash=sha256:{digest}\n")
+    assert (done.code, findings(done)) == (1, [("python-unsupported", "fatal", "old 1.0")])
+    done = check("requirements.txt", f"old @ {address}#sha256={digest}\n")
+    assert (done.code, findings(done)) == (1, [("python-unsupported", "fatal", "old 1.0")])
+
+
+def test_an_address_out_of_reach_is_told(check: Any) -> None:
+    digest = "cd" * 32
+    address = "https://files.example/faraway-1.0%2Bcu130-py3-none-any.whl"
+    done = check("requirements.txt", f"faraway @ {address} --hash=sha256:{digest}\nbeta==2.0\n")
+    assert done.code == 0
+    [(code, severity, subject)] = findings(done)
+    assert (severity, subject) == ("warning", "faraway 1.0+cu130")
+    assert code in ("not-found", "unverified")
+
+
+def test_a_wheel_in_a_directory(check: Any) -> None:
+    check("requirements.txt", "")
+    wheel = build_wheel("near", "1.0", requires=["beta<2"])
+    Path("here").mkdir()
+    Path("here", wheel.filename).write_bytes(wheel.data)
+    text = f"./here/{wheel.filename} --hash=sha256:{wheel.sha256}\nbeta==2.0\n"
+    done = check("requirements.txt", text)
+    assert (done.code, findings(done)) == (0, [("version-conflict", "warning", "near 1.0")])
+    lock = (
+        'lock-version = "1.0"\ncreated-by = "other"\n[[packages]]\nname = "near"\nversion = "1.0"\n'
+        f'[packages.archive]\npath = "here/{wheel.filename}"\nhashes.sha256 = "{wheel.sha256}"\n'
+        '[[packages]]\nname = "beta"\nversion = "2.0"\n[[packages.wheels]]\n'
+        f'name = "beta-2.0-py3-none-any.whl"\npath = "wheels/beta-2.0-py3-none-any.whl"\n'
+        f'hashes.sha256 = "{sha256_of("beta-2.0-py3-none-any.whl")}"\n'
+    )
+    done = check("pylock.toml", lock)
+    assert (done.code, findings(done)) == (0, [("version-conflict", "warning", "near 1.0")])
+
+
+def test_an_address_of_no_wheel_is_left_out(check: Any) -> None:
+    done = check("requirements.txt", "mine @ git+https://example.org/mine\nbeta==2.0\n")
+    assert (done.code, findings(done)) == (0, [])
+    notes = done.json("check")["notes"]
+    assert "mine was left out: its address names no wheel" in notes

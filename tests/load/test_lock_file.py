@@ -62,7 +62,7 @@ name = "torch"
 version = "2.9.1+cu130"
 source = { registry = "https://cu.example" }
 wheels = [{ url = "https://cu.example/torch.whl", hash = "sha256:bb" }]
-"""
+""".replace("sha256:aa", "sha256:" + "aa" * 32).replace("sha256:bb", "sha256:" + "bb" * 32)
 
 POETRY = """
 [[package]]
@@ -90,7 +90,7 @@ version = "1.0"
 optional = false
 markers = {main = "python_version >= '3.12'", dev = "python_version >= '3.13'"}
 files = []
-"""
+""".replace("sha256:cc", "sha256:" + "cc" * 32)
 
 PYLOCK = """
 lock-version = "1.0"
@@ -111,7 +111,7 @@ marker = "sys_platform == 'win32'"
 [[packages]]
 name = "source"
 directory = { path = "." }
-"""
+""".replace("dd", "dd" * 32)
 
 
 def pins(lock: LockFile) -> list[tuple[str, str, list[str], bool]]:
@@ -127,21 +127,21 @@ def load(tmp_path: Path, name: str, text: str) -> LockFile:
 def test_uv(tmp_path: Path) -> None:
     assert pins(load(tmp_path, "uv.lock", UV)) == [
         ("mine", "1.0", [], True),
-        ("numpy", "2.4.0", ["aa"], False),
-        ("torch", "2.9.1+cu130", ["bb"], False),
+        ("numpy", "2.4.0", ["aa" * 32], False),
+        ("torch", "2.9.1+cu130", ["bb" * 32], False),
     ]
 
 
 def test_poetry(tmp_path: Path) -> None:
     assert pins(load(tmp_path, "poetry.lock", POETRY)) == [
         ("grouped", "1.0", [], False),
-        ("torch", "2.11.0", ["cc"], False),
+        ("torch", "2.11.0", ["cc" * 32], False),
     ]
 
 
 def test_pylock(tmp_path: Path) -> None:
     lock = load(tmp_path, "pylock.toml", PYLOCK)
-    assert pins(lock) == [("torch", "2.11.0", ["dd"], False)]
+    assert pins(lock) == [("torch", "2.11.0", ["dd" * 32], False)]
     assert lock.notes == ("source was left out: the lock gives no version",)
 
 
@@ -152,6 +152,18 @@ def test_pylock(tmp_path: Path) -> None:
         ("uv.lock", "[[package]]\nversion = 1", "is not a valid uv.lock: KeyError 'name'"),
         ("pylock.toml", "packages = 3", "is not a valid pylock.toml"),
         ("poetry.lock", "[[package]]\nname = 'a'", "KeyError 'version'"),
+        ("uv.lock", "", "uv.lock is empty"),
+        ("poetry.lock", "# words alone\n", "poetry.lock is empty"),
+        ("pylock.toml", "", "pylock.toml is empty"),
+        ("uv.lock", "[other]", "is not a valid uv.lock: KeyError 'package'"),
+        ("poetry.lock", "[other]", "is not a valid poetry.lock: KeyError 'package'"),
+        (
+            "poetry.lock",
+            POETRY.replace("cc" * 32, "zz"),
+            "poetry.lock: 'sha256:zz' is not a sha256",
+        ),
+        ("uv.lock", UV.replace("bb" * 32, "b"), "'sha256:b' is not a sha256"),
+        ("pylock.toml", PYLOCK.replace("dd" * 32, "zz"), "'sha256:zz' is not a sha256"),
     ],
 )
 def test_no_locks(tmp_path: Path, name: str, text: str, message: str) -> None:
