@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from resolver.cli.fault import TORCH, FaultExplainer
 from resolver.cli.fault_host import local_cuda
+from resolver.cli.frozen import find_left_out
 from resolver.cli.host import Host
 from resolver.cli.requirement import Stated
 from resolver.compat.gpu import find_gpu
@@ -59,6 +60,7 @@ class Setting:
     installed: Mapping[NormalizedName, Version]
     sources: tuple[str, ...]
     asks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def read_text(name: str) -> str:
@@ -87,10 +89,12 @@ def find_setting(
     paste = parse_paste(text)
     installed = dict(paste.installed)
     sources = [f"versions in the text: {_list(installed)}"] if installed else []
+    notes = list[str]()
     for path, content in freezes:
         found = parse_paste(content).installed
         installed |= found
         sources.append(f"{len(found)} versions in {path}")
+        notes += find_left_out(str(path), content)
     for requirement, _ in stated:
         version = _exact(requirement)
         if version is not None:
@@ -117,6 +121,7 @@ def find_setting(
         installed=installed,
         sources=(*sources, *told),
         asks=tuple(asks),
+        notes=tuple(notes),
     )
 
 
@@ -188,7 +193,9 @@ def explain(
     judgement: Judgement | None = None
     commands: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
-    notes: tuple[str, ...] = () if faults else (f"{_NO_MESSAGE}: the set alone was judged",)
+    notes = setting.notes
+    if not faults:
+        notes = (*notes, f"{_NO_MESSAGE}: the set alone was judged")
     if judge_set is not None and wanted:
         try:
             judgement = judge_set(wanted, None)
