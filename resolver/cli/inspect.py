@@ -29,7 +29,7 @@ from resolver.cli.resolve import (
     OfflineOption,
     named_tags,
 )
-from resolver.errors import UsageError
+from resolver.errors import Unreachable, UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.target import Target
 
@@ -114,7 +114,7 @@ def _tags(texts: Sequence[str]) -> tuple[str, ...]:
 def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact:
     """The wheel that an argument means: a file, an address, or a release on the indexes.
 
-    Raises UsageError when there is none.
+    Raises UsageError when there is none, and Unreachable where no place offline knows the project.
     """
     if text.startswith(("https://", "http://")):
         path = unquote(urlsplit(text).path)
@@ -135,6 +135,14 @@ def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact
         if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
     ]
     if not fitting:
+        if session.index.offline and not any(
+            listing.artifacts for listing in session.index.listings(project)
+        ):
+            raise Unreachable(
+                f"nothing of {project} is cached, and --offline forbids network use",
+                url="",
+                hint="run once without --offline, so that the cache holds it",
+            )
         raise UsageError(
             f"no wheel of {text} for Python {platform.python_short} on {platform.machine}",
             hint=_known(session, project, platform),

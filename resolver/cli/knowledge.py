@@ -174,6 +174,11 @@ def validate(
     if path is not None and not path.is_dir():
         raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")
     directory = path or knowledge_path()
+    if not any((directory / name).is_file() for name in ("channels.toml", "cuda.toml")):
+        raise UsageError(
+            f"{directory} is no knowledge directory: it has no channels.toml",
+            hint="name a copy of knowledge/",
+        )
     problems = (*check(directory), *_loader_problems(directory))
     if format is Format.JSON:
         models = [

@@ -49,7 +49,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Stated]:
     if path.resolve() in above:
         raise UsageError(f"{path} includes itself", hint="remove the -r line that closes the ring")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}",
@@ -117,12 +117,29 @@ def load_table(path: Path) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
+def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
+    """Each requirement once, from where it was stated first."""
+    first: dict[Requirement, str] = {}
+    for requirement, origin in stated:
+        first.setdefault(requirement, origin)
+    return tuple(first.items())
+
+
 def collect(arguments: Iterable[str], files: Iterable[Path], directory: Path) -> tuple[Stated, ...]:
-    """What was asked for: arguments and files, else the project's table, else the default stack."""
+    """What was asked for: arguments and files, else the project's table, else the default stack.
+
+    Raises UsageError, also for files that hold no requirement where nothing else is asked for.
+    """
+    files = tuple(files)
     stated = [parse_requirement(text, "requested") for text in arguments]
     for path in files:
         stated += load_requirements(path)
     if stated:
-        return tuple(stated)
+        return distinct(stated)
+    if read := list(map(str, files)):
+        raise UsageError(
+            f"{' and '.join(read)} {'holds' if len(read) == 1 else 'hold'} no requirement",
+            hint="write one a line: name, name==1.2 or name>=1.2,<2",
+        )
     own = load_project(directory)
     return own or tuple(parse_requirement(text, "default stack") for text in DEFAULT_STACK)

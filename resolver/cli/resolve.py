@@ -31,7 +31,7 @@ from resolver.cli.options import (
     make_target,
 )
 from resolver.cli.output import write_file
-from resolver.cli.requirement import Stated, collect, load_requirements
+from resolver.cli.requirement import Stated, collect, distinct, load_requirements
 from resolver.errors import UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Outcome
@@ -240,11 +240,18 @@ def resolve(
     console.words(outcome_text(outcome, today=datetime.now(UTC).date(), verbose=verbose))
     if outcome.verdict == "solved":
         if not to_stdout:
-            console.words(
-                f"\nWrote {output}. Install it: uv pip sync {output}, or pip install -r {output}."
-            )
+            console.words(f"\nWrote {output}. {_install(output, outcome)}")
         return
     raise typer.Exit(1)
+
+
+def _install(output: Path, outcome: Outcome) -> str:
+    """How the lock is installed, by the tools that take all of its wheels."""
+    for package in outcome.packages:
+        if package.artifact.channel == "sgl-project" and package.artifact.version.local:
+            # Renamed without being packed anew: pip finds another version in its metadata.
+            return f"Install it: uv pip sync {output} (with pip: see docs/lock.md)."
+    return f"Install it: uv pip sync {output}, or pip install -r {output}."
 
 
 def _with_hashes(outcome: Outcome, hash_of: Callable[[Artifact], str]) -> Outcome:
@@ -274,7 +281,7 @@ def _written_place(output: Path) -> Path:
 
 
 def _all_of(files: Sequence[Path] | None) -> tuple[Stated, ...]:
-    return tuple(stated for path in files or () for stated in load_requirements(path))
+    return distinct(stated for path in files or () for stated in load_requirements(path))
 
 
 def overrides_of(

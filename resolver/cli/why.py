@@ -24,7 +24,7 @@ from resolver.cli.options import (
     ToolkitOption,
     make_target,
 )
-from resolver.cli.requirement import Stated, load_requirements, parse_requirement
+from resolver.cli.requirement import Stated, distinct, load_requirements, parse_requirement
 from resolver.cli.resolve import (
     CacheDirOption,
     ChannelOption,
@@ -117,6 +117,7 @@ def why(
         return
     for path in requirement_file or ():
         stated += load_requirements(path)
+    stated = list(distinct(stated))
     if not stated:
         raise UsageError(
             "nothing to judge",

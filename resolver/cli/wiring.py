@@ -18,7 +18,7 @@ from platformdirs import user_cache_path
 from resolver import __version__
 from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.target_rules import TargetRules
-from resolver.errors import UsageError
+from resolver.errors import DamagedData, UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
@@ -148,6 +148,7 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
     Raises UsageError where there is no way to its bytes, DamagedData and IndexFailure as reading
     does.
     """
+    from resolver.abi.damage import DamagedWheel
     from resolver.abi.inspect import read_evidence
 
     if artifact.sha256 is not None and session.store is not None:
@@ -160,13 +161,17 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
             f"{artifact.filename} was not read before, and cannot be read now",
             hint="run without --offline, or name the wheel's file",
         )
-    return read_evidence(
-        source,
-        filename=artifact.filename,
-        sha256=artifact.sha256,
-        full=full,
-        store=session.store,
-    )
+    try:
+        return read_evidence(
+            source,
+            filename=artifact.filename,
+            sha256=artifact.sha256,
+            full=full,
+            store=session.store,
+        )
+    except DamagedWheel as error:
+        between = ": " if error.member else " "
+        raise DamagedData(f"{artifact.filename}{between}{error}", hint=error.hint) from error
 
 
 @contextmanager
@@ -260,6 +265,11 @@ def load_user_settings(options: IndexOptions) -> Settings:
     from resolver.index.layer import Host
     from resolver.index.settings import Flags, load_settings
 
+    if options.wheelhouse is not None and not options.wheelhouse.is_dir():
+        raise UsageError(
+            f"--wheelhouse {options.wheelhouse} is not a directory",
+            hint="name a directory of wheels; abilock download fills one",
+        )
     host = Host(
         environ=os.environ,
         cwd=working_directory(),

@@ -203,15 +203,18 @@ def load_lock(path: Path) -> Pylock:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DamagedData(
-            f"{path} is not valid TOML: {error}", hint="remove the file and resolve again"
-        ) from error
+        raise DamagedData(f"{path} is not valid TOML: {error}", hint=_lock_hint(path)) from error
     try:
         return Pylock.from_dict(document)
     except (PylockValidationError, PylockUnsupportedVersionError) as error:
-        raise DamagedData(
-            f"{path} is not a valid lock: {error}", hint="remove the file and resolve again"
-        ) from error
+        raise DamagedData(f"{path} is not a valid lock: {error}", hint=_lock_hint(path)) from error
+
+
+def _lock_hint(path: Path) -> str:
+    """What to do about a file that is no lock: by its name it is one, or another tool's file."""
+    if is_valid_pylock_path(path):
+        return "remove the file and resolve again"
+    return "name a lock that abilock or another tool wrote as pylock.toml (PEP 751)"
 
 
 def locked_versions(lock: Pylock) -> dict[str, Version]:

@@ -13,6 +13,7 @@ from tests.support.wheels import build_wheel
 
 Run = Callable[..., Result]
 MACHINE = ("--cuda", "13.0", "--arch", "sm120")
+PLATFORM = ("--python", "3.12", "--machine", "x86_64")
 ALL_CUDA = (
     "11.8, 12.1, 12.2, 12.3, 12.4, 12.5, 12.6, 12.8, 12.9, 13.0, 13.1, 13.2, 13.3, 13.4, 13.5"
 )
@@ -267,6 +268,27 @@ def test_a_damaged_lock_is_not_written_over(run: Run, place: Path) -> None:
             "error: none is not a directory\nhint: name a copy of knowledge/\n",
             id="no-knowledge",
         ),
+        pytest.param(
+            ["knowledge", "validate", "."],
+            2,
+            "error: . is no knowledge directory: it has no channels.toml\n"
+            "hint: name a copy of knowledge/\n",
+            id="a-directory-without-knowledge",
+        ),
+        pytest.param(
+            ["inspect", "torch==2.9.1", "--offline", "--channel", "default", *PLATFORM],
+            3,
+            "error: nothing of torch is cached, and --offline forbids network use\n"
+            "hint: run once without --offline, so that the cache holds it\n",
+            id="inspect-nothing-cached",
+        ),
+        pytest.param(
+            ["resolve", "a", *MACHINE, "--wheelhouse", "/nonexist"],
+            2,
+            "error: --wheelhouse /nonexist is not a directory\n"
+            "hint: name a directory of wheels; abilock download fills one\n",
+            id="no-wheelhouse",
+        ),
     ],
 )
 def test_other_commands(run: Run, arguments: list[str], code: int, message: str) -> None:
@@ -361,3 +383,36 @@ def test_a_variable_of_the_network_that_cannot_be_used(
     assert (result.code, result.out) == (2, "")
     assert result.err.splitlines()[-2] == f"error: {name}={told}"
     assert result.err.splitlines()[-1].startswith("hint: ")
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff# nothing\r\n\r\n"])
+def test_a_file_without_a_requirement_is_not_the_default_stack(
+    run: Run, place: Path, text: str
+) -> None:
+    (place / "empty.txt").write_text(text, encoding="utf-8", newline="")
+    result = run("resolve", "-r", "empty.txt", *MACHINE)
+    assert (result.code, result.out, result.err) == (
+        2,
+        "",
+        "error: empty.txt holds no requirement\n"
+        "hint: write one a line: name, name==1.2 or name>=1.2,<2\n",
+    )
+
+
+def test_a_wheel_that_is_no_archive_is_named(run: Run, place: Path) -> None:
+    (place / "bad-1-py3-none-any.whl").write_bytes(b"<html>")
+    result = run("inspect", "bad-1-py3-none-any.whl")
+    assert (result.code, result.err) == (
+        3,
+        "error: bad-1-py3-none-any.whl is not a ZIP archive: it has no end of central directory\n",
+    )
+
+
+def test_the_lock_of_another_tool_is_not_to_be_removed(run: Run, place: Path) -> None:
+    (place / "uv.lock").write_text("version = 1\n", encoding="utf-8")
+    result = run("export", "uv.lock")
+    assert (result.code, result.err) == (
+        3,
+        "error: uv.lock is not a valid lock: Missing required value in 'lock-version'\n"
+        "hint: name a lock that abilock or another tool wrote as pylock.toml (PEP 751)\n",
+    )

@@ -1,0 +1,68 @@
+"""Requirements as files hold them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from resolver.cli.requirement import collect, load_requirements
+from tests.cli.conftest import TARGET
+from tests.cli.test_errors import Run
+from tests.support.wheels import build_wheel
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_windows_writes(tmp_path: Path, start: str, end: str) -> None:
+    lines = ["a==1 \\", "  --hash=sha256:0", "# nothing", "b>=2  # why", ""]
+    path = tmp_path / "r.txt"
+    path.write_text(start + end.join(lines), encoding="utf-8", newline="")
+    stated = [(str(requirement), origin) for requirement, origin in load_requirements(path)]
+    assert stated == [("a==1", f"{path}, line 1"), ("b>=2", f"{path}, line 4")]
+
+
+def test_equal_requirements_are_one(tmp_path: Path) -> None:
+    path = tmp_path / "r.txt"
+    path.write_text("a-b>=1,<2\n" * 3000 + "a_b<2,>=1\na-b\n", encoding="utf-8")
+    stated = collect(["a-b"], [path], tmp_path)
+    assert [(str(requirement), origin) for requirement, origin in stated] == [
+        ("a-b", "requested"),
+        ("a-b<2,>=1", f"{path}, line 1"),
+    ]
+
+
+def test_an_empty_file_beside_other_requirements(tmp_path: Path) -> None:
+    (tmp_path / "r.txt").touch()
+    assert [str(r) for r, _ in collect(["a"], [tmp_path / "r.txt"], tmp_path)] == ["a"]
+
+
+def test_a_wheel_that_pip_refuses_is_not_offered_to_it(run: Run) -> None:
+    result = run(
+        "resolve",
+        "--cuda",
+        "13.0",
+        "--arch",
+        "sm120",
+        "--python",
+        "3.12",
+        "--machine",
+        "x86_64",
+        "--glibc",
+        "2.39",
+        "--offline",
+    )
+    assert result.err.splitlines()[-1] == (
+        "Wrote pylock.toml. Install it: uv pip sync pylock.toml (with pip: see docs/lock.md)."
+    )
+
+
+def test_the_lock_behind_a_link(run: Run, place: Path, publish: Callable[..., None]) -> None:
+    publish(build_wheel("a", "1.0"))
+    (place / "locks").mkdir()
+    os.symlink("locks/pylock.toml", place / "pylock.toml")
+    assert run("resolve", "a", *TARGET).code == 0
+    assert (place / "pylock.toml").is_symlink()
+    assert (place / "locks" / "pylock.toml").is_file()
