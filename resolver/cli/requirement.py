@@ -10,6 +10,7 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from resolver.cli.frozen import left_out, parse_line
 from resolver.errors import UsageError
 
 Stated = tuple[Requirement, str]
@@ -37,15 +38,17 @@ def parse_requirement(text: str, origin: str) -> Stated:
     return requirement, origin
 
 
-def load_requirements(path: Path) -> tuple[Stated, ...]:
+def load_requirements(path: Path, notes: list[str] | None = None) -> tuple[Stated, ...]:
     """The requirements of a file, ``-r`` and ``-c``-style. Raises UsageError, naming the line.
 
-    ``-r FILE`` inside is followed; hashes and index options are left to the settings.
+    ``-r FILE`` inside is followed; hashes and index options are left to the settings. With
+    ``notes`` the file may be what ``pip freeze`` printed: an address is the release it names, and
+    where it names none the line is left out, which ``notes`` then tell.
     """
-    return tuple(_read(path, ()))
+    return tuple(_read(path, (), notes))
 
 
-def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Stated]:
+def _read(path: Path, above: tuple[Path, ...], notes: list[str] | None) -> Iterator[Stated]:
     if path.resolve() in above:
         raise UsageError(f"{path} includes itself", hint="remove the -r line that closes the ring")
     try:
@@ -61,10 +64,15 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Stated]:
         origin = f"{path}, line {number}"
         bare = re.sub(r"(^|\s)#.*$", "", line).strip()
         bare = re.sub(r"\s--hash=\S+", "", bare).strip()
+        if notes is not None:
+            pin, whose = parse_line(bare)
+            if whose is not None:
+                notes.append(left_out(origin, whose))
+            bare = pin or ""
         if not bare:
             continue
         if match := re.fullmatch(r"(?:-r|--requirement)[ =]?(.+)", bare):
-            yield from _read(path.parent / match[1].strip(), (*above, path.resolve()))
+            yield from _read(path.parent / match[1].strip(), (*above, path.resolve()), notes)
         elif bare.startswith("-"):
             raise UsageError(
                 f"{origin}: the option {bare.split()[0]!r} is not read from a file",

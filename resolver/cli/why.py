@@ -115,8 +115,9 @@ def why(
         files = tuple(requirement_file or ())
         _explain_error(known, error, stated, files, given, glibc, toolkit, judge_set, format)
         return
+    notes = list[str]()
     for path in requirement_file or ():
-        stated += load_requirements(path)
+        stated += load_requirements(path, notes)
     stated = list(distinct(stated))
     if not stated:
         raise UsageError(
@@ -139,6 +140,7 @@ def why(
         python=python, machine=machine, glibc=glibc, driver=driver, toolkit=toolkit, pre=pre
     )
     judgement = judge_set(target, tuple(stated), repeated)
+    judgement = replace(judgement, notes=(*judgement.notes, *notes))
     if format is Format.JSON:
         console.data(dump(why_model(judgement)))
     else:

@@ -194,6 +194,19 @@ def test_without_a_known_message_the_set_is_judged(why: Run, place: Path) -> Non
     assert why("ValueError: x", "-r", "freeze.txt", *machine[2:]).code == 1
 
 
+def test_without_an_error_a_freeze_is_read_alike(run: Run, place: Path) -> None:
+    wheel = "sgl_kernel-0.3.21%2Bcu130-cp310-abi3-manylinux2014_x86_64.whl"
+    freeze = f"torch==2.10.0+cu130\nsgl-kernel @ file:///tmp/{wheel}\n-e /src/z\nb @ file:///b\n"
+    (place / "freeze.txt").write_text(freeze, encoding="utf-8")
+    machine = ("--cuda", "13.0", "--arch", "sm120", "--python", "3.12")
+    result = run("why", "-r", "freeze.txt", *OPTIONS, *machine)
+    assert result.code == 1
+    assert "torch==2.10.0+cu130 with sgl-kernel==0.3.21+cu130 on CUDA 13.0" in result.out
+    assert "freeze.txt, line 3: an editable install is left out" in result.out
+    assert "freeze.txt, line 4: b is left out, its address names no release" in result.out
+    assert run("resolve", "-r", "freeze.txt", *OPTIONS, *machine).code == 2
+
+
 def test_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(RAW.encode())))
     assert run("why", "--error", "-", *OPTIONS).out == SEED
