@@ -30,6 +30,8 @@ from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target, driver_text
 
 _SHOWN = 12
+# Of the requests, in a headline.
+_REQUESTS = 6
 # Two lines of a wide terminal.
 _EVIDENCE = 240
 
@@ -136,11 +138,18 @@ def outcome_text(outcome: Outcome, *, today: date, verbose: bool = False) -> str
     return "\n".join(_solved(outcome, today, verbose))
 
 
+def _asked(requests: Sequence[str], between: str) -> str:
+    """The requests, of many the first ones."""
+    text = between.join(requests[:_REQUESTS])
+    more = len(requests) - _REQUESTS
+    return text if more <= 0 else f"{text} and {more} more"
+
+
 def _no_solution(outcome: Outcome, conflict: Conflict, verbose: bool) -> Iterator[str]:
-    asked = " ".join(outcome.requests) or "this target"
+    asked = _asked(outcome.requests, " ") or "this target"
     yield f"No solution for {asked} on {target_text(outcome.target)}."
     if conflict.requests and set(conflict.requests) != set(outcome.requests):
-        yield f"What cannot hold: {', '.join(conflict.requests)}."
+        yield f"What cannot hold: {_asked(conflict.requests, ', ')}."
     yield ""
     yield conflict_text(conflict, verbose=verbose)
     if outcome.relaxations:
@@ -276,7 +285,7 @@ def judgement_text(judgement: Judgement, *, verbose: bool = False) -> str:
 
 
 def _judgement(judgement: Judgement, verbose: bool) -> Iterator[str]:
-    asked = " with ".join(judgement.requests)
+    asked = _asked(judgement.requests, " with ")
     where = target_text(judgement.target)
     match judgement.verdict:
         case "accepted":

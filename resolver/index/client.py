@@ -8,11 +8,18 @@ from concurrent.futures import Future
 
 from packaging.utils import NormalizedName
 
-from resolver.errors import AbilockError, IndexFailure, NotAnIndexPage, NotFound, UsageError
+from resolver.errors import (
+    AbilockError,
+    IndexFailure,
+    NotAnIndexPage,
+    NotFound,
+    Unreachable,
+    UsageError,
+)
 from resolver.index.body import LARGEST
 from resolver.index.cache import Cache
 from resolver.index.channels import Place, Plan, Planner
-from resolver.index.http import HttpClient
+from resolver.index.http import OFFLINE_HINT, HttpClient
 from resolver.index.metadata import check_names, fetch_metadata, load_metadata
 from resolver.index.pages import PageReader
 from resolver.index.pool import Workers
@@ -23,6 +30,8 @@ from resolver.model.channel import DEFAULT_CHANNEL, Channel
 from resolver.model.knowledge import Snapshot
 
 THREADS = 16
+# Of the projects that a notice is about.
+_SHOWN = 3
 
 
 class ChannelIndex:
@@ -112,7 +121,7 @@ class ChannelIndex:
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
             for (name, taken), projects in self._shadowed.items():
                 told.add(
-                    f"index {name} has {', '.join(sorted(projects))} too, which "
+                    f"index {name} has {_some(projects)} too, which "
                     f"{'is' if len(projects) == 1 else 'are'} taken from {taken}, the first that "
                     "has it; to change that, put the index first with --index NAME=URL"
                 )
@@ -122,7 +131,7 @@ class ChannelIndex:
             for refused, names in alike.items():
                 who = f"index {names[0]} is" if len(names) == 1 else f"{' and '.join(names)} are"
                 told.add(
-                    f"{who} not asked for {', '.join(refused)}: built-in channels and the default "
+                    f"{who} not asked for {_some(refused)}: built-in channels and the default "
                     "index alone may supply them"
                 )
         return tuple(sorted(told))
@@ -178,7 +187,7 @@ class ChannelIndex:
                 recorded = self._from_snapshot(channel, project, listings, tags or None)
                 listings += recorded
                 if failure is not None and places[0].wanted and not own and not recorded:
-                    raise failure
+                    raise _without_offline(failure)
         return listings
 
     def _first(self, plan: Plan, project: NormalizedName) -> list[Listing]:
@@ -194,6 +203,11 @@ class ChannelIndex:
                 # A place on disk that is gone: pip warns and goes on, and so do we.
                 self._note(f"{error} ({place.source.origin}); it is not used")
                 continue
+            except Unreachable as error:
+                recorded = self._snapshot.listing(place.channel, project, None)
+                if recorded is None and self._reader.read_cached(place, project) is None:
+                    _without_offline(error)
+                raise
             found = [listing] if listing is not None and listing.artifacts else []
             if place.channel == DEFAULT_CHANNEL and self._offline:
                 found += self._from_snapshot(DEFAULT_CHANNEL, project, found)
@@ -327,6 +341,21 @@ def _without(listing: Listing, seen: set[str]) -> Listing:
     )
 
 
+def _some(projects: Iterable[NormalizedName]) -> str:
+    """The first of some projects by name, and how many more there are."""
+    names = sorted(projects)
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+
+
+def _without_offline(error: AbilockError) -> AbilockError:
+    """The error without the hint at --offline: neither cache nor snapshot could answer."""
+    if error.hint == OFFLINE_HINT:
+        error.hint = None
+    return error
+
+
 def _stand_in_notices(
     channel: str, cause: str, projects: dict[NormalizedName, str | None]
 ) -> Iterable[str]:
@@ -335,11 +364,10 @@ def _stand_in_notices(
     absent = sorted(name for name, date in projects.items() if date is None)
     if served:
         yield (
-            f"channel {channel} cannot be reached ({cause}); {', '.join(served)} served from the "
+            f"channel {channel} cannot be reached ({cause}); {_some(served)} served from the "
             f"snapshot of {', '.join(dates)}"
         )
     if absent:
         yield (
-            f"channel {channel} cannot be reached ({cause}), and no snapshot holds "
-            f"{', '.join(absent)}"
+            f"channel {channel} cannot be reached ({cause}), and no snapshot holds {_some(absent)}"
         )

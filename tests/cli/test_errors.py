@@ -307,7 +307,6 @@ def test_an_index_that_does_not_answer(run: Run, monkeypatch: pytest.MonkeyPatch
     assert result.code == 3
     assert result.err == (
         "error: cannot read http://127.0.0.1:9/simple/a/: no connection: connection refused\n"
-        "hint: use --offline to work from the cache and the snapshots\n"
     )
 
 

@@ -334,3 +334,13 @@ def test_an_unknown_set() -> None:
     assert judgement_text(judgement).splitlines()[0] == (
         f"Unknown: a==2 on {WHERE}: a file that decides could not be read."
     )
+
+
+def test_a_headline_names_six_requests_at_most() -> None:
+    requests = tuple("abcdefgh")
+    conflict = Conflict(requests=requests, reasons=())
+    outcome = Outcome(
+        verdict="conflict", target=make_target(), requests=requests, conflict=conflict
+    )
+    head = outcome_text(outcome, today=TODAY).splitlines()[0]
+    assert head == f"No solution for a b c d e f and 2 more on {WHERE}."

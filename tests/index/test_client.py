@@ -362,7 +362,7 @@ def test_index_of_the_user_that_fails_is_an_error(bench: Bench, which: str) -> N
         assert str(caught.value) == (
             f"cannot read {bench.server.url}/bad/pkg/: the server answered 500"
         )
-        assert caught.value.hint == "use --offline to work from the cache and the snapshots"
+        assert caught.value.hint is None  # nothing is cached
     assert bench.server.paths.count("/bad/pkg/") == 3
 
 
@@ -752,3 +752,33 @@ def test_many_projects_come_back_in_the_same_order(bench: Bench) -> None:
     ]
     assert len(bench.server.requests) == 120
     assert [bench.index().listings(project(name)) for name in names] == first
+
+
+def test_offline_is_a_hint_where_the_cache_or_a_snapshot_could_answer(bench: Bench) -> None:
+    bench.server.project("pkg", [PKG1])
+    bench.index().listings(project("pkg"))
+    bench.now += 601
+    bench.snapshot.add("default", build_wheel("acme", "1"))
+    for name in ("pkg", "acme", "other"):
+        bench.server.routes[f"/simple/{name}/"] = Reply(status=500)
+    index = bench.index()
+    hints = []
+    for name in ("pkg", "acme", "other"):
+        with pytest.raises(Unreachable) as caught:
+            index.listings(project(name))
+        hints.append(caught.value.hint)
+    hint = "use --offline to work from the cache and the snapshots"
+    assert hints == [hint, hint, None]
+
+
+def test_a_notice_names_three_projects_at_most(bench: Bench) -> None:
+    extra = bench.source("/extra", "extra", name="extra-1")
+    names = ("a", "b", "c", "d", "e")
+    for name in names:
+        bench.server.project(name, [build_wheel(name, "1")])
+        bench.server.project(name, [build_wheel(name, "99")], root="/extra")
+    index = bench.index(bench.settings(extra=(extra,)))
+    for name in reversed(names):
+        index.listings(project(name))
+    (notice,) = index.notices()
+    assert notice.startswith("index extra-1 (test) has a, b, c and 2 more too, which are taken")
