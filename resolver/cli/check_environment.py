@@ -23,12 +23,12 @@ from resolver.compat.load import knowledge_path
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
-from resolver.load.finding import check_loads, order_findings
+from resolver.load.finding import check_loads, join_reported, order_findings
 from resolver.load.integrity import check_integrity, find_damage, spare_told
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule, load_preloads
 from resolver.load.process_finding import check_process
-from resolver.load.records import check_records, check_toolkit
+from resolver.load.records import check_known_bad, check_records, check_toolkit
 from resolver.load.surroundings import Surroundings
 from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
@@ -95,11 +95,11 @@ def check_environment(
                 environment,
                 around,
                 skews=known.skews,
-                tuples=known.tuples,
                 marker=_marker(environment, host),
             ),
             *check_toolkit(environment, around, lambda: find_nvcc(environment)),
         ]
+        findings = join_reported(findings, check_known_bad(environment, known.tuples))
         device = DeviceCheck(files, store, archs, driver, full=full)
         findings += device.check(examination)
     return Report(

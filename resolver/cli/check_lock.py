@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from resolver.errors import IndexFailure
 from resolver.export.pylock import load_lock, lock_target
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
-from resolver.load.finding import order_findings
+from resolver.load.finding import join_reported, order_findings
 from resolver.load.lock_file import LockFile
 from resolver.load.records import check_known_bad, check_skews
 from resolver.model.artifact import Artifact, Metadata
@@ -33,7 +33,7 @@ from resolver.solve.strategy import TORCH, bad_tuples
 from resolver.solve.workspace import Workspace
 
 # What says that a package was not judged.
-_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.HASH_AMBIGUOUS)
+_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT)
 # They are called by torch and link with nothing of it.
 _CALLED = frozenset((TORCH, "triton", "pytorch-triton"))
 
@@ -69,7 +69,9 @@ def check_lock(
         torch = found.get(TORCH)
         for artifact in found.values():
             findings += _judge(workspace, artifact, torch, lock)
-        findings += _by_name(known, target, lock)
+        named = _by_name(lock, target)
+        findings += check_skews(named, known.skews)
+        findings = join_reported(findings, check_known_bad(named, bad_tuples(known, target)))
         links = wiring.links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
         findings += check_whole(
@@ -83,8 +85,17 @@ def check_lock(
     local = [
         f"{pin.name} was left out: it is no file of an index" for pin in lock.pins if pin.local
     ]
-    subjects = {f"{pin.name} {pin.version}" for pin in lock.pins}
-    unjudged = {r.subject for r in findings if r.code in _UNJUDGED and r.subject in subjects}
+    names = {pin.name for pin in lock.pins}
+    unjudged = {
+        reason.subject.partition(" ")[0]
+        for reason in findings
+        if reason.code in _UNJUDGED and reason.severity is Severity.WARNING
+    } & names
+    unjudged |= {
+        name
+        for name, reason in chosen.items()
+        if isinstance(reason, Reason) and reason.severity is Severity.WARNING
+    }
     missing = []
     if absent:
         missing.append(
@@ -218,13 +229,13 @@ def _unmet(metadata: Metadata, lock: LockFile, target: Target) -> Iterator[Reaso
         )
 
 
-def _by_name(known: Knowledge, target: Target, lock: LockFile) -> Iterable[Reason]:
-    """Skews and reported failures, which names and versions decide."""
-    distributions: Sequence[Distribution] = [
+def _by_name(lock: LockFile, target: Target) -> Environment:
+    """The pins as if installed, for what names and versions decide: skews, reported failures."""
+    distributions = [
         Distribution(name=pin.name, version=str(pin.version), site="", info=pin.name)
         for pin in lock.pins
     ]
-    environment = Environment(
+    return Environment(
         prefix="",
         kind="directory",
         python=None,
@@ -232,5 +243,3 @@ def _by_name(known: Knowledge, target: Target, lock: LockFile) -> Iterable[Reaso
         path=(),
         distributions=tuple(distributions),
     )
-    yield from check_skews(environment, known.skews)
-    yield from check_known_bad(environment, bad_tuples(known, target))

@@ -27,7 +27,6 @@ def check_records(
     around: Surroundings,
     *,
     skews: Iterable[SkewGroup],
-    tuples: Iterable[KnownTuple],
     marker: Mapping[str, str],
 ) -> tuple[Reason, ...]:
     """Broken records, collisions, versions that do not go together. Cost: a stat a native file."""
@@ -38,7 +37,6 @@ def check_records(
     reasons += _collisions(environment, around)
     reasons += _requirements(environment, around, marker)
     reasons += check_skews(environment, skews)
-    reasons += check_known_bad(environment, tuples)
     return tuple(reasons)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from resolver.load.finding import join_reported
+from resolver.model.reason import Code, Reason, Severity
 from tests.load.test_command import Result, run
 from tests.support.wheels import build_wheel
 
@@ -228,3 +231,33 @@ def test_an_address_of_no_wheel_is_left_out(check: Any) -> None:
     assert (done.code, findings(done)) == (0, [])
     notes = done.json("check")["notes"]
     assert "mine was left out: its address names no wheel" in notes
+
+
+def missing(subject: str, **values: Any) -> Reason:
+    fields: dict[str, Any] = {
+        "code": Code.MISSING_SYMBOL,
+        "object": "torch 2.11.0",
+        "needs": "a()",
+        "found": "b()",
+        "evidence": "its bytes",
+        "remedy": "Build it again.",
+    }
+    return Reason(subject=subject, **{**fields, **values})
+
+
+def test_what_bytes_and_a_report_say_is_told_once() -> None:
+    bytes_say = missing("sgl-kernel 0.3.21+cu130", object="torch 2.11.0+cu130")
+    feature = missing("sgl-kernel 0.3.21+cu130", severity=Severity.DEGRADED)
+    other = missing("sgl-kernel 0.3.2")
+    report = missing("sgl-kernel 0.3.21", needs="a(), c()", remedy="Use torch 2.9.1.")
+    assert join_reported([other, bytes_say, feature], [report]) == [
+        other,
+        replace(bytes_say, remedy="Use torch 2.9.1."),
+        feature,
+    ]
+    assert join_reported([other, feature], [report]) == [other, feature, report]
+
+
+def test_a_remark_of_a_judged_file_is_no_doubt(check: Any, run: Any) -> None:
+    check("requirements.txt", "alpha==1.0\nbeta==1.0\n")
+    assert headline(run, "requirements.txt").startswith("Ok: requirements.txt loads; 2 packages")
