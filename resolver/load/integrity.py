@@ -58,7 +58,7 @@ def find_damage(environment: Environment) -> tuple[Damage, ...]:
         for distribution in environment.distributions
         for file in distribution.files
         if _NATIVE.search(file.path)
-        and (problem := _problem(f"{distribution.site}/{file.path}", file)) is not None
+        and (problem := _problem(os.path.join(distribution.site, file.path), file)) is not None
     )
 
 

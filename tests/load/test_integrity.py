@@ -86,3 +86,14 @@ def test_an_emptied_record(world: World) -> None:
         ("broken-install", "fatal", "pkg/sub/_a.abi3.so", "an empty file"),
         nothing,
     ]
+
+
+def test_paths_that_leave_the_site(world: World, tmp_path: Path) -> None:
+    info = world.install("pkg", "1.0", {"../../libup.so": LIBRARY})
+    away = tmp_path / "libaway.so"
+    away.write_bytes(LIBRARY)
+    with (info / "RECORD").open("a") as record:
+        record.write(f"{away},sha256=abc,{len(LIBRARY)}\n")
+    assert told(world) == []
+    away.write_bytes(b"")
+    assert [row[:2] for row in told(world)] == [("broken-install", "fatal")]
