@@ -250,7 +250,7 @@ class WheelEvidence:
             return self._refusals(subject, metadata, torch, read)
 
         text = torch_range(read.link, read.link.mask) or "a torch that exports its symbols"
-        return Bound(TORCH, accepts, explain, subject, text)
+        return Bound(TORCH, accepts, explain, subject, text, by="its bytes")
 
     def _refusals(
         self, subject: str, metadata: Metadata, torch: Artifact, read: Read
@@ -259,21 +259,30 @@ class WheelEvidence:
         fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         if not fatal:
             return ()
-        accepted = [
-            specifier
-            for specifier in self._declared(metadata)
-            if specifier.contains(torch.version, prereleases=True)
-        ]
-        if not accepted or len(accepted) < len(self._declared(metadata)):
+        specifiers = self._declared(metadata)
+        declared = ",".join(sorted(filter(None, map(str, specifiers))))
+        works = torch_range(read.link, read.link.mask)
+        if works and not any(
+            all(specifier.contains(release, prereleases=True) for specifier in specifiers)
+            for release in read.link.releases(read.link.mask)
+        ):
+            project = subject.split(" ")[0]
+            fix = (
+                f"No torch that was read suits both its bytes ({works}) and its metadata "
+                f"(torch{declared}): use another release of {project}, or build it from source."
+            )
+            fatal = [replace(reason, remedy=fix) for reason in fatal]
+        if not specifiers or not all(
+            specifier.contains(torch.version, prereleases=True) for specifier in specifiers
+        ):
             return tuple(fatal)
         # The metadata accepts a torch that the bytes refuse: that is worth saying.
-        declared = ",".join(sorted(filter(None, map(str, accepted))))
         refuted = Reason(
             code=Code.METADATA_MISMATCH,
             severity=Severity.WARNING,
             subject=subject,
             object=f"torch {torch.version}",
-            needs=torch_range(read.link, read.link.mask) or "another torch",
+            needs=works or "another torch",
             found=f"metadata that accepts {f'torch{declared}' if declared else 'any torch'}",
             grade=fatal[0].grade,
             evidence=f"Requires-Dist and undefined symbols of {read.link.wheel.filename}",

@@ -66,7 +66,8 @@ class Bound:
     """A requirement on a project that no specifier can state: which files of it will do.
 
     ``accepts`` decides by file; ``explain`` says why one of its rejects will not do (of the bound
-    itself, where no file is named). ``text`` is the bound in words.
+    itself, where no file is named). ``text`` is the bound in words, ``by`` what states it, where
+    that is not plain: ``its bytes``.
     """
 
     project: NormalizedName
@@ -74,6 +75,7 @@ class Bound:
     explain: Callable[[Artifact | None], tuple[Reason, ...]]
     origin: str
     text: str
+    by: str = ""
 
     @classmethod
     def because(

@@ -142,12 +142,17 @@ class _Prover:
             left = self._left(identifier, [need for need, _ in known[identifier]], limits)
             if not left:
                 return self._none_left(identifier, known[identifier], limits)
-            for need, edge in self._shared(left):
+            shared = self._shared(left)
+            # Bytes and metadata may differ: then each requirement says whose it is.
+            bounded = {n.project for n, _ in shared if isinstance(n, Bound) and n.by}
+            for need, edge in shared:
                 if edge in said:
                     continue
                 said.add(edge)
                 because = self._support(identifier, known[identifier], limits, left)
                 text = f"{self._range(identifier, left)} requires {_said(need)}"
+                if isinstance(need, Wanted) and need.project in bounded:
+                    text += ", by its metadata"
                 if isinstance(need, HostNeed) and need.reason is not None:
                     return self.add("host", text, because, need.reason)
                 kind: Kind = "bytes" if isinstance(need, Bound) else "requirement"
@@ -296,7 +301,8 @@ def _said(need: Need) -> str:
             return need.reason.needs if need.reason is not None else need.text
         case Bound():
             is_range = need.text.startswith(need.project)
-            return need.text if is_range else f"of {need.project}: {need.text}"
+            text = need.text if is_range else f"of {need.project}: {need.text}"
+            return f"{text}, by {need.by}" if need.by else text
         case Wanted():
             by_user = ", by your override" if need.origin.endswith(", overridden") else ""
             return f"{need}{by_user}"

@@ -33,6 +33,7 @@ def bound(of: World, artifact: Artifact = KERNEL, *requires: str) -> Bound:
 def test_symbols_become_a_bound_on_torch() -> None:
     need = bound(world())
     assert (need.project, need.origin, need.text) == ("torch", "kernel 1.0", "torch >=2.9,<2.10")
+    assert need.by == "its bytes"
     accepted = {v: need.accepts(torch(v)) for v in ("2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0")}
     assert accepted == {
         "2.6.0": False,
@@ -119,6 +120,25 @@ def test_metadata_refuted_by_bytes(requires: list[str], found: str | None) -> No
     reasons = world().evidence().refusals(KERNEL, metadata(KERNEL, *requires), torch("2.10.0"))
     assert [r.found for r in reasons if r.code is Code.METADATA_MISMATCH] == [found] * bool(found)
     assert reasons[0].code is Code.MISSING_SYMBOL
+
+
+@pytest.mark.parametrize(
+    ("requires", "said"),
+    [
+        pytest.param(["torch==2.10.0"], "torch==2.10.0", id="a-pin"),
+        pytest.param(["torch>=2.10", "torch<3"], "torch<3,>=2.10", id="a-range"),
+        # vllm 0.16.0 has two pins.
+        pytest.param(["torch==2.9.1", "torch==2.10.0"], "torch==2.10.0,==2.9.1", id="two-pins"),
+    ],
+)
+def test_a_fix_is_possible_where_bytes_and_metadata_exclude_each_other(
+    requires: list[str], said: str
+) -> None:
+    reasons = world().evidence().refusals(KERNEL, metadata(KERNEL, *requires), torch("2.10.0"))
+    assert reasons[0].remedy == (
+        f"No torch that was read suits both its bytes (torch >=2.9,<2.10) and its metadata ({said})"
+        ": use another release of kernel, or build it from source."
+    )
 
 
 def test_what_links_is_not_refused() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, note
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.proof import Proof
-from resolver.solve.candidate import Wanted
+from resolver.solve.candidate import Bound, Wanted
 from resolver.solve.diagnose import minimal_roots
 from resolver.solve.leaves import find_leaves
 from resolver.solve.run import Failure, Solution, solve
@@ -29,10 +31,12 @@ from tests.solve.test_random import (
     rulebooks,
 )
 from tests.support.fakes import (
+    FakeEvidence,
     FakeIndex,
     Release,
     answer,
     make_knowledge,
+    make_reason,
     make_skew,
     make_tuple,
 )
@@ -174,6 +178,28 @@ def test_steps(text: str, asked: list[str], options: dict[str, Any], expected: s
         for step in proof.steps
     ]
     assert "\n".join(lines) == expected
+
+
+def test_a_release_whose_bytes_and_metadata_differ_says_which_is_which() -> None:
+    torch = canonicalize_name("torch")
+    missing = make_reason("missing-symbol", "ext 1", object="torch 2.10.0")
+    bound = Bound(
+        torch,
+        lambda artifact: artifact.version < Version("2.10"),
+        lambda _: (missing,),
+        "ext 1",
+        "torch >=2.8,<2.10",
+        by="its bytes",
+    )
+    proof = proof_of(
+        "torch 2.9.1\ntorch 2.10.0\npure 1\next 1 needs torch==2.10.0 | pure==1",
+        "ext==1",
+        evidence=FakeEvidence(bounds={"ext 1": (bound,)}),
+    )
+    assert [step.text for step in proof.steps if step.kind in ("bytes", "requirement")] == [
+        "ext 1 requires torch >=2.8,<2.10, by its bytes",
+        "ext 1 requires torch==2.10.0, by its metadata",
+    ]
 
 
 def edges(release: Release) -> Iterator[tuple[str, str]]:
