@@ -87,10 +87,11 @@ def check_environment(
         symbols.torch = examination.torch_process
         files.forget()
         damage = find_damage(environment)
+        loads = check_loads(examination, around)
         findings: list[Reason] = [
-            *spare_told(check_loads(examination, around), damage),
+            *spare_told(loads, damage),
             *check_process(examination, around, files.foreign),
-            *check_integrity(damage, around),
+            *check_integrity(damage, around, loads),
             *check_records(
                 environment,
                 around,

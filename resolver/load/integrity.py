@@ -1,7 +1,7 @@
 """Recorded shared objects whose bytes are not what the loader maps: gone, emptied, cut, no ELF.
 
-A few hundred bytes of each are read. What nobody loads as a library is spared: text, which linker
-scripts and stubs are, and objects for other systems.
+A few hundred bytes of each are read. What was recorded so and nobody loads is spared: text, which
+linker scripts and stubs are, empty files, and objects for other systems.
 """
 
 from __future__ import annotations
@@ -35,15 +35,18 @@ _TAKEN = (
     "no such file: another wheel that recorded the same path took it along when it was removed, "
     "or somebody deleted it"
 )
+_EMPTY = "an empty file"
+_NO_ELF = "a file that is no ELF object"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """One file of a distribution that no loader maps, and why."""
+    """One file of a distribution that no loader maps, and why; ``spared`` unless it is needed."""
 
     distribution: Distribution
     path: str
     problem: str
+    spared: bool = False
 
     @property
     def name(self) -> str:
@@ -54,18 +57,28 @@ class Damage:
 def find_damage(environment: Environment) -> tuple[Damage, ...]:
     """Every recorded shared object that cannot be one. Cost: a stat and two reads a file."""
     return tuple(
-        Damage(distribution=distribution, path=file.path, problem=problem)
+        Damage(
+            distribution=distribution,
+            path=file.path,
+            problem=problem,
+            spared=_is_spared(problem, place, file),
+        )
         for distribution in environment.distributions
         for file in distribution.files
         if _NATIVE.search(file.path)
-        and (problem := _problem(os.path.join(distribution.site, file.path), file)) is not None
+        and (problem := _problem(place := os.path.join(distribution.site, file.path), file))
     )
 
 
-def check_integrity(damage: Iterable[Damage], around: Surroundings) -> Iterator[Reason]:
-    """One reason a distribution and kind of damage."""
+def check_integrity(
+    damage: Iterable[Damage], around: Surroundings, loads: Iterable[Reason]
+) -> Iterator[Reason]:
+    """One reason a distribution and kind of damage; ``loads`` say which libraries are missed."""
+    missed = _missed(loads)
     groups: dict[tuple[str, str], list[Damage]] = {}
     for row in damage:
+        if row.spared and row.name not in missed:
+            continue
         groups.setdefault((row.distribution.info, row.problem), []).append(row)
     for rows in groups.values():
         distribution = rows[0].distribution
@@ -80,6 +93,10 @@ def check_integrity(damage: Iterable[Damage], around: Surroundings) -> Iterator[
             evidence=f"RECORD of {distribution}",
             remedy=around.command("install --reinstall", distribution.name),
         )
+
+
+def _missed(loads: Iterable[Reason]) -> set[str]:
+    return {reason.needs for reason in loads if reason.code is Code.MISSING_LIBRARY}
 
 
 def _problem(path: str, file: Installed) -> str | None:
@@ -105,15 +122,24 @@ def _problem(path: str, file: Installed) -> str | None:
 
 
 def _judge(descriptor: int, head: bytes, size: int, file: Installed) -> str | None:
-    extension = _EXTENSION.search(file.path) is not None
     if size == 0:
-        stub = file.size == 0 and not extension
-        return None if stub else "an empty file"
-    if head.startswith(b"\x7fELF"):
-        return _cut(descriptor, head, size, file)
-    if not extension and (head.startswith(_OTHER_SYSTEM) or _is_text(head)):
-        return None
-    return "a file that is no ELF object"
+        return _EMPTY
+    return _cut(descriptor, head, size, file) if head.startswith(b"\x7fELF") else _NO_ELF
+
+
+def _is_spared(problem: str, path: str, file: Installed) -> bool:
+    """Whether the file is as it was recorded, and none that Python or a loader would take."""
+    if problem not in (_EMPTY, _NO_ELF) or _EXTENSION.search(file.path):
+        return False
+    try:
+        size = os.stat(path).st_size
+        with open(path, "rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return False
+    if file.size != size and (file.size is not None or not head):
+        return False
+    return not head or head.startswith(_OTHER_SYSTEM) or _is_text(head)
 
 
 def _is_text(head: bytes) -> bool:

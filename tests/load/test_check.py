@@ -313,7 +313,7 @@ def test_files_without_permission(world: World) -> None:
     whole = elf(None, defined=("PyInit__a",)).build()
     world.install("pkg", "1.0", {"pkg/_a.abi3.so": whole})
     (world.site / "pkg/_a.abi3.so").chmod(0)
-    assert only(world.check()).found == "Permission denied"
+    assert only(world.check()).found == "a file that cannot be read: Permission denied"
 
 
 def test_an_editable_install(world: World, tmp_path: Path) -> None:

@@ -97,3 +97,16 @@ def test_paths_that_leave_the_site(world: World, tmp_path: Path) -> None:
     assert told(world) == []
     away.write_bytes(b"")
     assert [row[:2] for row in told(world)] == [("broken-install", "fatal")]
+
+
+@pytest.mark.parametrize("data", [b"", b"GROUP ( libmore.so )\n"])
+def test_a_stub_that_is_needed(world: World, data: bytes) -> None:
+    module = elf(None, needed=("libodd.so",), defined=("PyInit__a",), runpath="$ORIGIN").build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": module, "pkg/libodd.so": data})
+    assert [row[:3] for row in told(world)] == [("broken-install", "fatal", "pkg/libodd.so")]
+
+
+def test_words_where_a_library_was_recorded(world: World) -> None:
+    world.install("pkg", "1.0", {"pkg/libodd.so.9": LIBRARY})
+    (world.site / "pkg/libodd.so.9").write_text("404: Not Found")
+    assert [row[3] for row in told(world)] == ["a file that is no ELF object"]
