@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 from resolver.cli import console, wiring
 from resolver.compat.load import knowledge_path
 from resolver.errors import UsageError
+from resolver.explain.plural import counted
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 
@@ -67,7 +68,9 @@ def build(
         console.words("Nothing to read: the history holds every release asked for.")
         return
     dump_history(history, directory)
-    console.words(f"Read {count} wheels; the history has {len(history.builds)} builds.")
+    console.words(
+        f"Read {counted(count, 'wheel')}; the history has {counted(len(history.builds), 'build')}."
+    )
 
 
 def _release(text: str) -> Version:

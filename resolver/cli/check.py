@@ -41,6 +41,7 @@ from resolver.cli.resolve import (
     WheelhouseOption,
 )
 from resolver.errors import UsageError
+from resolver.explain.plural import counted
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.model.knowledge import Knowledge
@@ -202,7 +203,8 @@ def _freeze(
     tags = tuple(sorted(tag for tag in locals_ if re.fullmatch(r"cu\d{3}", tag)))
     with wiring.open_session(known, options, tags) as session:
         rows = freeze(environment, session, path, probe_host().machine)
-    lines = [f"Wrote {path}: {sum(row.package is not None for row in rows)} packages."]
+    found = sum(row.package is not None for row in rows)
+    lines = [f"Wrote {path}: {counted(found, 'package')}."]
     lost = [row for row in rows if row.package is None]
     if lost:
         lines += ["Not found again, and listed in its [tool.abilock]:"]

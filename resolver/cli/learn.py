@@ -25,6 +25,7 @@ from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.pins import Cell, merge_pins
 from resolver.compat.record import Record, make_record, write_pins, write_snapshot
 from resolver.errors import AbilockError, UsageError
+from resolver.explain.plural import counted
 from resolver.explain.render_text import conflict_text
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
@@ -80,13 +81,18 @@ def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
         closure, found = _learn_cell(known, chosen, target)
         closures[cell] = closure
         records |= {record.key: record for record in found}
-        console.words(f"{chosen.id}, Python {cell[0]}, {cell[1]}: {len(closure)} packages")
+        console.words(
+            f"{chosen.id}, Python {cell[0]}, {cell[1]}: {counted(len(closure), 'package')}"
+        )
     pins = merge_pins(closures)
     files = [
         write_pins(root, chosen.id, pins),
         *write_snapshot(root / "snapshot", records.values()),
     ]
-    console.words(f"Wrote {len(pins)} pins and {len(records)} records to {len(files)} files.")
+    console.words(
+        f"Wrote {counted(len(pins), 'pin')} and {counted(len(records), 'record')} "
+        f"to {counted(len(files), 'file')}."
+    )
 
 
 def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
@@ -114,9 +120,11 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
                 continue
             found = wiring.read_facts(session, artifact, full=full)
             facts[artifact.sha256] = found
-            console.words(f"{filename}: {len(found.members)} members, {found.bytes_read:,} bytes")
+            console.words(
+                f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes"
+            )
             pack.write(project, [fact for fact in facts.values() if fact is not None])
-    console.words(f"The evidence of {len(facts)} wheels of {project} is packed.")
+    console.words(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
 
 
 def _platforms(known: Knowledge) -> Iterator[Target]:

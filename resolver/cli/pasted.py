@@ -21,6 +21,7 @@ from resolver.compat.gpu import find_gpu
 from resolver.compat.load import knowledge_path
 from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.explain.paste import parse_paste
+from resolver.explain.plural import counted
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
@@ -93,7 +94,7 @@ def find_setting(
     for path, content in freezes:
         found = parse_paste(content).installed
         installed |= found
-        sources.append(f"{len(found)} versions in {path}")
+        sources.append(f"{counted(len(found), 'version')} in {path}")
         notes += find_left_out(str(path), content)
     for requirement, _ in stated:
         version = _exact(requirement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolver.explain import contract
+from resolver.explain.plural import counted
 from resolver.explain.render_json import reason_model, target_model
 from resolver.explain.render_text import reason_text, target_text
 from resolver.model.reason import Severity
@@ -17,8 +18,10 @@ _HEADS = (
 
 def check_text(report: Report) -> str:
     """The verdict, then the findings, the gravest first."""
-    what = "shared objects" if report.kind == "environment" else "wheels"
-    counted = f"{report.packages} packages, {report.members_checked} {what} checked"
+    what = "shared object" if report.kind == "environment" else "wheel"
+    extent = (
+        f"{counted(report.packages, 'package')}, {counted(report.members_checked, what)} checked"
+    )
     head = {
         "ok": f"Ok: {report.prefix} loads",
         "degraded": f"Degraded: {report.prefix} loads, and parts of it do not",
@@ -30,7 +33,7 @@ def check_text(report: Report) -> str:
             head = f"Ok, as far as it could be judged: {were} not"
         else:
             head += f"; {were} not judged"
-    blocks = [f"{head}; {counted}"]
+    blocks = [f"{head}; {extent}"]
     if report.target is not None:
         blocks[0] += f"\n  for {target_text(report.target)}".replace(", ,", ",")
     for severity, title in _HEADS:

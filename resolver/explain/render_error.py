@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from resolver.explain.plural import counted
 from resolver.explain.render_text import reason_text, shortened, step_text, target_text
 from resolver.model.fault import ErrorReport, Explained
 from resolver.model.outcome import Judgement
@@ -73,8 +77,14 @@ def _set(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:
     match judgement.verdict:
         case "accepted":
             yield f"As named, {asked} fits together on {where}."
+            named = {canonicalize_name(Requirement(text).name) for text in judgement.requests}
             if not faults:
                 yield "Nothing speaks against the set."
+            elif any(fault.exported_by and fault.subject not in named for fault in faults):
+                yield (
+                    "What failed is not among it, so that it was not judged: name it, or add -r "
+                    "freeze.txt (pip freeze > freeze.txt)."
+                )
             elif all(fault.kind in _OF_THE_MACHINE for fault in faults):
                 yield "What fails is the machine's, as said above."
             else:
@@ -92,4 +102,5 @@ def _set(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:
                 yield reason_text(shortened(reason))
             if fatal[_REASONS:]:
                 yield ""
-                yield f"and {len(fatal) - _REASONS} more reasons (abilock why names them all)"
+                more = counted(len(fatal) - _REASONS, "more reason")
+                yield f"and {more} (abilock why names them all)"

@@ -13,6 +13,7 @@ from datetime import date
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from resolver.explain.plural import counted
 from resolver.explain.render_proof import of_ranges, proof_lines, tells_more
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import CUDA, PYTHON
@@ -92,8 +93,7 @@ def _folded(reasons: Sequence[Reason]) -> Iterator[str]:
     for group in alike.values():
         text = reason_text(shortened(group[0]))
         if group[1:]:
-            more = "1 more reason" if len(group) == 2 else f"{len(group) - 1} more reasons"
-            text += f"\n  {'also':<10}  {more} of this kind (-v)"
+            text += f"\n  {'also':<10}  {counted(len(group) - 1, 'more reason')} of this kind (-v)"
         yield text
 
 

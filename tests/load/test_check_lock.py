@@ -122,7 +122,7 @@ def test_the_headline_says_what_was_not_judged(check: Any, run: Any) -> None:
     )
     check("requirements.txt", "beta==2.0\n")
     assert headline(run, "requirements.txt") == (
-        "Ok: requirements.txt loads; 1 packages, 0 wheels checked"
+        "Ok: requirements.txt loads; 1 package, 0 wheels checked"
     )
 
 
