@@ -63,6 +63,14 @@ def test_a_set_that_fits_is_not_what_was_loaded() -> None:
     assert "So what is loaded is not what is named" in text
 
 
+def test_a_set_without_what_failed_says_nothing_of_it() -> None:
+    symbol = SYMBOL.splitlines()[-1].replace("/x-packages/sgl_kernel/common_ops.abi3.so: ", "")
+    paste = f"torch==2.8.0+cu128\n{symbol}\nCompute capability: 9.0"
+    text = error_text(*ask(paste, answering("accepted", [])))
+    assert "What failed is not among it, so that it was not judged" in text
+    assert "So what is loaded" not in text
+
+
 def test_a_fault_of_the_machine_is_not_the_sets() -> None:
     text = error_text(*ask("Error 803\ntorch==2.9.1+cu130", answering("accepted", [])))
     assert "What fails is the machine's, as said above." in text
