@@ -33,9 +33,9 @@ def open_client(
 
     # Its default hook logs each retry as a warning; we report the outcome instead.
     stamina.instrumentation.set_on_retry_hooks([])
-    if transport is None:
-        check_variables(environ, certificates=ca_file is None)
     verify: ssl.SSLContext | bool = True
+    if transport is None:
+        verify = check_variables(environ, certificates=ca_file is None) or True
     if ca_file is not None:
         verify = load_certificates(ca_file)
     return httpx.Client(
@@ -47,10 +47,12 @@ def open_client(
     )
 
 
-def check_variables(environ: Mapping[str, str], *, certificates: bool = True) -> None:
+def check_variables(
+    environ: Mapping[str, str], *, certificates: bool = True
+) -> ssl.SSLContext | None:
     """Raise UsageError for a proxy or a file of certificates that httpx cannot use.
 
-    Names are read as ``urllib`` reads them: in small letters first, in capitals else; ``NO_PROXY``
+    Gives the context with the certificates of SSL_CERT_FILE, None without one. Names are read as ``urllib`` reads them: in small letters first, in capitals else; ``NO_PROXY``
     with a ``*`` means that no proxy is used.
     """
     bypassed = environ.get("no_proxy", environ.get("NO_PROXY", ""))
@@ -62,7 +64,7 @@ def check_variables(environ: Mapping[str, str], *, certificates: bool = True) ->
     name = "SSL_CERT_FILE"
     if certificates and (value := environ.get(name)):
         try:
-            ssl.create_default_context(cafile=value)
+            return _load_context(value)
         except ssl.SSLError as error:
             raise UsageError(
                 f"{name}={value} holds no certificate",
@@ -74,6 +76,19 @@ def check_variables(environ: Mapping[str, str], *, certificates: bool = True) ->
                 f"{name}={value} cannot be read: {cause}",
                 hint=f"name a file of certificates in PEM form, or unset {name}",
             ) from error
+    return None
+
+
+def _load_context(path: str) -> ssl.SSLContext:
+    """The context of a file of certificates. Raises SSLError or OSError.
+
+    A connection that the collector closes in this thread leaves its error in OpenSSL's queue, where
+    the next call finds it as its own: only the second failure is the file's.
+    """
+    try:
+        return ssl.create_default_context(cafile=path)
+    except ssl.SSLError:
+        return ssl.create_default_context(cafile=path)
 
 
 def _check_proxy(name: str, value: str) -> None:

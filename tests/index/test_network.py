@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import certifi
 import pytest
 
@@ -67,3 +69,21 @@ def test_what_can_be_used(environ: dict[str, str], monkeypatch: pytest.MonkeyPat
 
 def test_certificates_of_pip_come_before_the_variable() -> None:
     check_variables({"SSL_CERT_FILE": "/nonexist"}, certificates=False)
+
+
+def test_an_error_left_by_another_connection_is_not_the_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    made = ssl.create_default_context
+
+    def once_wrong(*, cafile: str) -> ssl.SSLContext:
+        calls.append(cafile)
+        if len(calls) == 1:
+            raise ssl.SSLError("left in the queue")
+        return made(cafile=cafile)
+
+    monkeypatch.setattr(ssl, "create_default_context", once_wrong)
+    context = check_variables({"SSL_CERT_FILE": certifi.where()})
+    assert isinstance(context, ssl.SSLContext)
+    assert len(calls) == 2
