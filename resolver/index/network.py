@@ -52,8 +52,9 @@ def check_variables(
 ) -> ssl.SSLContext | None:
     """Raise UsageError for a proxy or a file of certificates that httpx cannot use.
 
-    Gives the context with the certificates of SSL_CERT_FILE, None without one. Names are read as ``urllib`` reads them: in small letters first, in capitals else; ``NO_PROXY``
-    with a ``*`` means that no proxy is used.
+    Gives the context with the certificates of SSL_CERT_FILE, None without one. Names are read as
+    ``urllib`` reads them: in small letters first, in capitals else; ``NO_PROXY`` with a ``*`` means
+    that no proxy is used.
     """
     bypassed = environ.get("no_proxy", environ.get("NO_PROXY", ""))
     if "*" not in (host.strip() for host in bypassed.split(",")):
