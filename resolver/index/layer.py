@@ -48,11 +48,6 @@ class Layer:
     keyring: str | None = None
     notices: list[str] = field(default_factory=list)
 
-    @property
-    def decides(self) -> bool:
-        """Whether the layer says what the default index is, so that weaker layers do not."""
-        return self.default is not None or self.no_index
-
     def add(
         self,
         value: str,

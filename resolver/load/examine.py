@@ -81,7 +81,6 @@ class Examination:
     program: Loaded | None = None
     no_driver: bool = False
     torch_process: Process | None = None
-    base_process: Process | None = None
 
 
 def examine(
@@ -102,7 +101,6 @@ def examine(
         result.program = base.start(environment.python)
     if result.program is None or not result.program.works:
         base = Process(files, host, virtual=missing_driver, given=PYTHON_SYMBOLS)
-    result.base_process = base
     torch = environment.find("torch")
     after: Process | None = None
     if torch is not None:

@@ -16,7 +16,7 @@ from resolver.model.host import FILE, PYTHON, HostNeed
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
-from resolver.solve.catalog import Catalog, CatalogBuilder, Rejection
+from resolver.solve.catalog import Catalog, CatalogBuilder
 from resolver.solve.ports import Evidence, Index, Rules
 
 ArtifactKey = NewType("ArtifactKey", tuple[str, str, str | None])
@@ -42,7 +42,6 @@ class Workspace:
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
-    unreadable: list[Rejection] = field(default_factory=list)
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
     _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)
     _needs: dict[tuple[ArtifactKey, str | None], tuple[Need, ...]] = field(default_factory=dict)
@@ -70,8 +69,6 @@ class Workspace:
         if known is None:
             known = self._read_metadata(artifact)
             self._metadata[key] = known
-            if isinstance(known, Reason):
-                self.unreadable.append(Rejection(artifact.name, artifact.version, known))
         return known
 
     def _read_metadata(self, artifact: Artifact) -> Metadata | Reason:
