@@ -12,7 +12,7 @@ help:
 	@echo 'make test       the tests that need no network, with branch coverage'
 	@echo 'make test-live  the tests that read the package index'
 	@echo 'make test-real  the tests that build real environments (several GB, by hand)'
-	@echo 'make check      formatter, linter, types, compatibility database'
+	@echo 'make check      formatter, linter, types, layers, compatibility database'
 	@echo 'make bench      measure beside uv and plain Python'
 	@echo 'make clean      remove $(VENV) and what the tools leave behind'
 
@@ -44,6 +44,7 @@ check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/abilock knowledge validate
 
 bench: $(VENV)/.ready-dev

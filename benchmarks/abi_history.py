@@ -21,9 +21,9 @@ from resolver.abi.history import History
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
 from resolver.abi.link import link_wheel
 from resolver.abi.rules import load_rules
-from resolver.abi.source import FileSource
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
+from resolver.wheelfile.byte_source import FileSource
 
 KNOWLEDGE = Path(__file__).parents[1] / "knowledge" / "abi"
 _LOAD = """

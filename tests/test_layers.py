@@ -1,4 +1,4 @@
-"""Who may import whom, and who may touch the machine: read from the source."""
+"""Who may touch the machine: read from the source. Who may import whom: see pyproject.toml."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ import resolver
 
 ROOT = Path(resolver.__file__).parent
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
-
-# cli -> the middle -> model -> errors; the parts of the middle do not know each other.
-MIDDLE = ("abi", "compat", "explain", "export", "index", "load", "solve")
-MAY_IMPORT = {
-    "errors": set(),
-    "model": {"model", "errors"},
-    **{part: {part, "model", "errors"} for part in MIDDLE},
-    "cli": {"cli", *MIDDLE, "model", "errors"},
-}
 
 # Calls that read clock, environment or host, print, or end the program.
 HOST = {
@@ -55,33 +46,6 @@ def part_of(module: Path) -> str:
     return module.parts[0].removesuffix(".py")
 
 
-def imported(module: Path) -> Iterator[str]:
-    """The parts of ours that a module imports, inside functions and for types too."""
-    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: relative imports hide where they go"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.startswith("resolver."):
-                yield name.split(".")[1]
-
-
-def test_the_parts_are_those_of_the_layout() -> None:
-    assert {part_of(module) for module in MODULES} == {"__init__", *MAY_IMPORT}
-
-
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_arrows_point_one_way(module: Path) -> None:
-    part = part_of(module)
-    if part == "__init__":
-        assert list(imported(module)) == []
-        return
-    assert set(imported(module)) - {"__version__"} <= MAY_IMPORT[part]
-
-
 def host_uses(module: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -94,11 +58,13 @@ def host_uses(module: Path) -> Iterator[str]:
             yield name
 
 
-OUTSIDE = [module for module in MODULES if part_of(module) != "cli"]
+# The command line, the probes, and the session that hands their findings on.
+TOUCHES = ("cli", "host", "usecase")
+OUTSIDE = [module for module in MODULES if part_of(module) not in TOUCHES]
 
 
 @pytest.mark.parametrize("module", OUTSIDE, ids=str)
-def test_only_the_command_line_touches_the_machine(module: Path) -> None:
+def test_only_probes_and_session_touch_the_machine(module: Path) -> None:
     excused = {name for path, name in EXCEPTIONS if path == str(module)}
     assert set(host_uses(module)) - excused == set()
 

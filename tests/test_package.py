@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.explain.contract import MODELS
+from resolver.render.contract import MODELS
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD_BACKEND = importlib.util.find_spec("hatchling") is not None

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 from packaging.utils import parse_wheel_filename
 
-from resolver.abi.archive import MemberStream, read_directory
-from resolver.abi.damage import DamagedWheel
 from resolver.abi.history import BuildFile, History, TorchBuild, digest_of
-from resolver.abi.source import ByteSource
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.cuda import CudaVersion
+from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.wheel_errors import DamagedWheel
+from resolver.wheelfile.zip_reader import MemberStream, read_directory
 
 _LIBRARIES = "torch/lib/"
 _VERSION_FILE = "torch/version.py"

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from resolver.abi.damage import DamagedWheel
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.source import ByteSource
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import file_text, subject_of, torch_range
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.reason import Code, Grade, Reason
+from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.wheel_errors import DamagedWheel
 
 _DIRECTORY = "torch/lib/"
 LIBRARIES = frozenset({"libc10.so", "libc10_cuda.so"})

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO, Literal, NamedTuple
 
-from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf_tables import (
     MAX_FILE_NAME,
     MAX_STRINGS,
@@ -29,6 +28,7 @@ from resolver.abi.elf_tables import (
     parse_verneed,
     string_at,
 )
+from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 
 MAX_SEGMENTS = 512
 MAX_DYNAMIC = 4096

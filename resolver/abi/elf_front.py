@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from resolver.abi.damage import DamagedElf
 from resolver.abi.elf import MAX_DYNAMIC, ElfFacts, Header, Prefix, parse_header, read_elf
 from resolver.abi.elf_tables import (
     MAX_FILE_NAME,
@@ -39,6 +38,7 @@ from resolver.abi.elf_tables import (
     parse_verneed,
     string_at,
 )
+from resolver.wheelfile.wheel_errors import DamagedElf
 
 _PT_NOTE = 4
 # Headers and notes lie within; patchelf moves them to the end of the file.

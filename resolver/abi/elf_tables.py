@@ -10,7 +10,7 @@ import struct
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from resolver.abi.damage import DamagedElf, TooLarge
+from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 
 # Bounds, so that memory stays bounded when a file lies. torch's largest table has 92,000 symbols
 # and 15 MB of names.

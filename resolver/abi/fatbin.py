@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 from typing import Literal
 
-from resolver.abi.damage import DamagedFatbin
 from resolver.model.cuda import Arch, DeviceCode
+from resolver.wheelfile.wheel_errors import DamagedFatbin
 
 _MAGIC = bytes.fromhex("50ed55ba")
 _HEADER = struct.Struct("<IHHQ")

@@ -13,11 +13,11 @@ from resolver.abi.elf import MACHINES
 from resolver.abi.history import History
 from resolver.abi.link import MemberLink, WheelLink, link_wheel
 from resolver.abi.rules import LoadRule
-from resolver.abi.source import ByteSource
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.model.cuda import Arch
+from resolver.wheelfile.byte_source import ByteSource
 
 _VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
 

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf import MACHINES, Header, parse_header
 from resolver.abi.elf_tables import (
     MAX_STRINGS,
@@ -23,6 +22,7 @@ from resolver.abi.elf_tables import (
     string_at,
 )
 from resolver.model.shared_object import SharedObject
+from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 
 _ET_EXEC, _ET_DYN = 2, 3
 _SHT_DYNSYM = 11

@@ -9,8 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from resolver.abi.archive import Entry, MemberStream, read_directory
-from resolver.abi.damage import DamagedWheel, ZipBomb
 from resolver.abi.elf import (
     ElfFacts,
     FileView,
@@ -24,8 +22,10 @@ from resolver.abi.elf import (
 from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.elf_tables import NAME_COST
 from resolver.abi.fatbin import FatbinScanner
-from resolver.abi.source import ByteSource
 from resolver.model.cuda import DeviceCode
+from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.wheel_errors import DamagedWheel, ZipBomb
+from resolver.wheelfile.zip_reader import Entry, MemberStream, read_directory
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_NATIVE = 4096

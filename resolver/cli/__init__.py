@@ -1,1 +1,1 @@
-"""The command line: the one place where parts meet the host."""
+"""The command line: words, options and exit codes over the use cases."""

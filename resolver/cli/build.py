@@ -10,12 +10,13 @@ import typer
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from resolver.cli import console, wiring
+from resolver.cli import console
 from resolver.compat.load import knowledge_path
 from resolver.errors import UsageError
-from resolver.explain.plural import counted
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.plural import counted
+from resolver.usecase import session as wiring
 
 _TORCH = canonicalize_name("torch")
 _OLDEST = Version("2.4.0")

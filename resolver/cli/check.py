@@ -13,9 +13,7 @@ from typing import Annotated
 import typer
 from platformdirs import user_cache_path
 
-from resolver.cli import console, wiring
-from resolver.cli.accelerator import probe_accelerator
-from resolver.cli.host import probe_host
+from resolver.cli import console
 from resolver.cli.options import (
     ArchOption,
     CudaOption,
@@ -41,11 +39,14 @@ from resolver.cli.resolve import (
     WheelhouseOption,
 )
 from resolver.errors import UsageError
-from resolver.explain.plural import counted
+from resolver.host.gpu import probe_accelerator
+from resolver.host.interpreter import probe_host
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.model.knowledge import Knowledge
+from resolver.model.plural import counted
 from resolver.model.report import Report
+from resolver.usecase import session as wiring
 
 WhatArgument = Annotated[
     Path | None,
@@ -86,8 +87,8 @@ def check(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether what is installed loads: every library, all findings at once."""
-    from resolver.explain.render_check import check_model, check_text
-    from resolver.explain.render_json import dump
+    from resolver.render.render_check import check_model, check_text
+    from resolver.render.render_json import dump
 
     known = wiring.knowledge()
     options = wiring.IndexOptions(
@@ -106,8 +107,8 @@ def check(
     if what is not None and os.path.isfile(what):
         if freeze is not None:
             raise UsageError("--freeze is for environments: a lock file is a lock already")
-        from resolver.cli.check_lock import check_lock, stated_target
-        from resolver.cli.check_pins import check_is_lock
+        from resolver.lockfile.pins import check_is_lock
+        from resolver.usecase.check_lock import check_lock, stated_target
 
         check_is_lock(what)
         said = stated_target(what)
@@ -139,7 +140,7 @@ def check(
                 )
         wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
         if freeze is not None:
-            from resolver.cli.freeze import check_place
+            from resolver.usecase.freeze import check_place
 
             check_place(freeze)
         report, environment = _environment(known, what, wish, gpu, options, full=full)
@@ -162,8 +163,8 @@ def _environment(
     *,
     full: bool,
 ) -> tuple[Report, Environment]:
-    from resolver.cli.check_environment import check_environment
     from resolver.load.environment import load_environment
+    from resolver.usecase.check_environment import check_environment
 
     path, note = (what, None) if what is not None else _default()
     environment = load_environment(Path(os.path.abspath(path)))
@@ -197,7 +198,7 @@ def _freeze(
     broken: bool,
 ) -> None:
     """Write the lock, and say what it does not hold."""
-    from resolver.cli.freeze import freeze
+    from resolver.usecase.freeze import freeze
 
     locals_ = {each.version.partition("+")[2] for each in environment.distributions}
     tags = tuple(sorted(tag for tag in locals_ if re.fullmatch(r"cu\d{3}", tag)))

@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 from packaging.version import InvalidVersion, Version
 
-from resolver.cli import console, wiring
-from resolver.cli.host import probe_host
+from resolver.cli import console
 from resolver.cli.inspect import find_wheel
 from resolver.cli.options import MachineOption, PythonOption, make_platform
-from resolver.cli.requirement import parse_requirement
 from resolver.cli.resolve import (
     CacheDirOption,
     Format,
@@ -21,6 +19,9 @@ from resolver.cli.resolve import (
     OfflineOption,
 )
 from resolver.errors import UsageError
+from resolver.host.interpreter import probe_host
+from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.usecase import session as wiring
 
 
 def diff(
@@ -46,11 +47,11 @@ def diff(
     from resolver.abi.diff import diff_to_json, diff_torch
     from resolver.abi.history_file import load_history
     from resolver.abi.link import link_wheel
-    from resolver.abi.render import render_diff
     from resolver.abi.rules import load_rules
     from resolver.compat.load import knowledge_path
-    from resolver.explain.contract import DiffModel
-    from resolver.explain.render_json import dump
+    from resolver.render.contract import DiffModel
+    from resolver.render.inspection import render_diff
+    from resolver.render.render_json import dump
 
     versions = (_version(before), _version(after))
     known = wiring.knowledge()

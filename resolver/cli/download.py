@@ -14,10 +14,11 @@ from packaging.pylock import Package, Pylock
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from resolver.cli import console, wiring
-from resolver.cli.output import write_file
+from resolver.cli import console
 from resolver.cli.resolve import CacheDirOption, IndexOption, NoCacheOption
 from resolver.errors import AbilockError, DamagedData
+from resolver.lockfile.write_file import write_file
+from resolver.usecase import session as wiring
 
 if TYPE_CHECKING:
     from resolver.index.client import ChannelIndex
@@ -54,8 +55,8 @@ def download(
 ) -> None:
     """Fill a wheelhouse with the files of a lock, checked by their sha256."""
     from resolver.cli.progress import shown
-    from resolver.export import pylock
     from resolver.index.wheelhouse import Wheelhouse
+    from resolver.lockfile import pylock
 
     if output is not None:
         pylock.check_lock_name(output)
@@ -78,9 +79,9 @@ def download(
 
 def _wanted(package: Package, directory: Path) -> Wanted:
     """The file of a package. Raises DamagedData for a lock that names none to be trusted."""
-    from resolver.export.requirements import only_wheel
     from resolver.index.filename import parse_filename
     from resolver.index.wheelhouse import Wanted
+    from resolver.lockfile.export_requirements import only_wheel
 
     wheel = only_wheel(package)
     filename = wheel.filename
@@ -139,7 +140,7 @@ def _address_of(file: Wanted, package: Package, index: ChannelIndex) -> str | No
 
 def _by_path(lock: Pylock, wheelhouse: Path, base: Path) -> Pylock:
     """``lock`` with its files named by their path from ``base``."""
-    from resolver.export.requirements import only_wheel
+    from resolver.lockfile.export_requirements import only_wheel
 
     packages = []
     for package in lock.packages:

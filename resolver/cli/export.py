@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from resolver.cli import console
-from resolver.cli.output import write_file
+from resolver.lockfile.write_file import write_file
 
 
 class Form(StrEnum):
@@ -29,8 +29,8 @@ def export(
     ] = Path("-"),
 ) -> None:
     """Write a lock as hashed requirements for uv or pip, or as constraints."""
-    from resolver.export.pylock import load_lock
-    from resolver.export.requirements import render_constraints, render_pip, render_uv
+    from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
+    from resolver.lockfile.pylock import load_lock
 
     locked = load_lock(lock)
     file = shlex.quote(str(output))

@@ -15,10 +15,8 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 
-from resolver.cli import console, wiring
-from resolver.cli.host import probe_host
+from resolver.cli import console
 from resolver.cli.options import MachineOption, PythonOption, make_platform
-from resolver.cli.requirement import parse_requirement
 from resolver.cli.resolve import (
     CacheDirOption,
     ChannelOption,
@@ -30,8 +28,11 @@ from resolver.cli.resolve import (
     named_tags,
 )
 from resolver.errors import Unreachable, UsageError
+from resolver.host.interpreter import probe_host
+from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
 from resolver.model.target import Target
+from resolver.usecase import session as wiring
 
 
 def inspect(
@@ -61,10 +62,10 @@ def inspect(
         inspect_facts,
         inspection_to_json,
     )
-    from resolver.abi.render import render_comparison, render_inspection
     from resolver.abi.rules import load_rules
-    from resolver.explain.contract import InspectModel, InspectSetModel
-    from resolver.explain.render_json import dump
+    from resolver.render.contract import InspectModel, InspectSetModel
+    from resolver.render.inspection import render_comparison, render_inspection
+    from resolver.render.render_json import dump
 
     known = wiring.knowledge()
     platform = make_platform(known, probe_host(), python=python, machine=machine)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resolver.cli import console, wiring
+from resolver.cli import console
 from resolver.cli.build import build
 from resolver.cli.learn import learn
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import KnowledgeError, UsageError
-from resolver.explain.contract import FactModel
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import driver_text
+from resolver.render.contract import FactModel
+from resolver.usecase import session as wiring
 
 if TYPE_CHECKING:
     from resolver.compat.load import Problem
@@ -97,8 +98,8 @@ def list_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the facts, one a line."""
-    from resolver.explain.contract import KnowledgeListModel
-    from resolver.explain.render_json import dump
+    from resolver.render.contract import KnowledgeListModel
+    from resolver.render.render_json import dump
 
     chosen = [fact for fact in facts(wiring.knowledge()) if kind is None or fact.kind == kind]
     if format is Format.JSON:
@@ -168,8 +169,8 @@ def validate(
     """Check every file against its schema, and every reference."""
     from resolver.compat.load import knowledge_path
     from resolver.compat.validate import validate as check
-    from resolver.explain.contract import KnowledgeValidateModel, ProblemModel
-    from resolver.explain.render_json import dump
+    from resolver.render.contract import KnowledgeValidateModel, ProblemModel
+    from resolver.render.render_json import dump
 
     if path is not None and not path.is_dir():
         raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")

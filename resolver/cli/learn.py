@@ -19,20 +19,21 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.abi.pack import EvidencePack
-from resolver.cli import console, wiring
-from resolver.cli.requirement import parse_requirement
+from resolver.cli import console
 from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.pins import Cell, merge_pins
 from resolver.compat.record import Record, make_record, write_pins, write_snapshot
 from resolver.errors import AbilockError, UsageError
-from resolver.explain.plural import counted
-from resolver.explain.render_text import conflict_text
+from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.plural import counted
 from resolver.model.target import Target
+from resolver.render.render_text import conflict_text
 from resolver.solve import strategy
 from resolver.solve.workspace import Workspace
+from resolver.usecase import session as wiring
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 MACHINES = ("x86_64", "aarch64")

@@ -10,11 +10,11 @@ import typer
 from packaging.version import InvalidVersion, Version
 
 from resolver.cli import console
-from resolver.cli.accelerator import Accelerator, probe_accelerator
-from resolver.cli.host import DEFAULT_GLIBC, Host
 from resolver.compat.gpu import find_gpu, nearest_gpu
 from resolver.compat.rules import nearest_cuda
 from resolver.errors import UsageError
+from resolver.host.gpu import Accelerator, probe_accelerator
+from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import Target, driver_text

@@ -17,8 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.cli import console, wiring
-from resolver.cli.host import probe_host
+from resolver.cli import console
 from resolver.cli.options import (
     ArchOption,
     CudaOption,
@@ -30,13 +29,15 @@ from resolver.cli.options import (
     ToolkitOption,
     make_target,
 )
-from resolver.cli.output import write_file
-from resolver.cli.requirement import Stated, collect, distinct, load_requirements
 from resolver.errors import UsageError
+from resolver.host.interpreter import probe_host
+from resolver.lockfile.requirements_txt import Stated, collect, distinct, load_requirements
+from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Outcome
 from resolver.model.target import Target
 from resolver.solve.workspace import Workspace
+from resolver.usecase import session as wiring
 
 
 class Format(StrEnum):
@@ -150,9 +151,9 @@ def resolve(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Resolve a set that loads on this GPU, and lock it."""
-    from resolver.explain.render_json import dump, resolve_model
-    from resolver.explain.render_text import outcome_text
-    from resolver.export import pylock
+    from resolver.lockfile import pylock
+    from resolver.render.render_json import dump, resolve_model
+    from resolver.render.render_text import outcome_text
     from resolver.solve import strategy
     from resolver.solve.relax import find_relaxations
     from resolver.solve.source import build_advice
@@ -306,7 +307,7 @@ def named_tags(stated: Sequence[Stated]) -> tuple[str, ...]:
 
 
 def _locked(path: Path, upgrade: Sequence[str]) -> dict[NormalizedName, Version]:
-    from resolver.export.pylock import load_lock, locked_versions
+    from resolver.lockfile.pylock import load_lock, locked_versions
 
     if not path.is_file():
         return {}

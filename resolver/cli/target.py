@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from resolver.cli import console, wiring
-from resolver.cli.accelerator import Accelerator, probe_accelerator
-from resolver.cli.host import probe_host
-from resolver.cli.loader_host import probe_loader
+from resolver.cli import console
 from resolver.cli.options import (
     ArchOption,
     CudaOption,
@@ -22,8 +19,12 @@ from resolver.cli.options import (
 )
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import AbilockError, UsageError
-from resolver.explain.contract import GpuModel, TargetDocument, ToolkitModel
+from resolver.host.dynamic_loader import probe_loader
+from resolver.host.gpu import Accelerator, probe_accelerator
+from resolver.host.interpreter import probe_host
 from resolver.model.target import Target, driver_text
+from resolver.render.contract import GpuModel, TargetDocument, ToolkitModel
+from resolver.usecase import session as wiring
 
 
 def target(
@@ -38,7 +39,7 @@ def target(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they make."""
-    from resolver.explain.render_json import dump, target_model
+    from resolver.render.render_json import dump, target_model
 
     known = wiring.knowledge()
     host = probe_host()

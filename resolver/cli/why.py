@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resolver.cli import console, wiring
-from resolver.cli.host import probe_host
+from resolver.cli import console
 from resolver.cli.options import (
     ArchOption,
     CudaOption,
@@ -24,7 +23,6 @@ from resolver.cli.options import (
     ToolkitOption,
     make_target,
 )
-from resolver.cli.requirement import Stated, distinct, load_requirements, parse_requirement
 from resolver.cli.resolve import (
     CacheDirOption,
     ChannelOption,
@@ -41,9 +39,17 @@ from resolver.cli.resolve import (
     named_tags,
 )
 from resolver.errors import DiskFailure, UsageError
+from resolver.host.interpreter import probe_host
+from resolver.lockfile.requirements_txt import (
+    Stated,
+    distinct,
+    load_requirements,
+    parse_requirement,
+)
+from resolver.usecase import session as wiring
 
 if TYPE_CHECKING:
-    from resolver.cli.pasted import Given
+    from resolver.diagnosis.error_report import Given
     from resolver.model.cuda import CudaVersion
     from resolver.model.knowledge import Knowledge
     from resolver.model.outcome import Judgement
@@ -88,8 +94,8 @@ def why(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether a set works on this GPU, by what evidence, and what works instead."""
-    from resolver.explain.render_json import dump, why_model
-    from resolver.explain.render_text import judgement_text
+    from resolver.render.render_json import dump, why_model
+    from resolver.render.render_text import judgement_text
 
     options = wiring.IndexOptions(
         index=tuple(index or ()),
@@ -109,7 +115,7 @@ def why(
             raise DiskFailure(
                 "cannot read stdin: it is closed", hint="name a file with --error FILE"
             )
-        from resolver.cli.pasted import Given
+        from resolver.diagnosis.error_report import Given
 
         given = Given(cuda=cuda, arch=arch, gpu=gpu, python=python, machine=machine, driver=driver)
         files = tuple(requirement_file or ())
@@ -209,9 +215,9 @@ def _explain_error(
     format: Format,
 ) -> None:
     """Explain a pasted error; exit 1 where what is installed is rejected."""
-    from resolver.cli import pasted
-    from resolver.explain.render_error import error_text
-    from resolver.explain.render_json import dump, error_model
+    from resolver.diagnosis import error_report as pasted
+    from resolver.render.render_error import error_text
+    from resolver.render.render_json import dump, error_model
 
     host = probe_host()
     text = pasted.read_text(source)

@@ -6,12 +6,12 @@ import pytest
 from packaging.version import Version
 
 from resolver.abi.core import CoreExports, check_core, read_core
-from resolver.abi.damage import DamagedWheel
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.rules import load_rules
-from resolver.abi.source import BytesSource
 from resolver.model.cuda import Arch
 from resolver.model.reason import Code, Grade, Severity
+from resolver.wheelfile.byte_source import BytesSource
+from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel

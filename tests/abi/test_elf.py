@@ -11,10 +11,10 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolver.abi.damage import DamagedElf, TooLarge
 from resolver.abi.elf import ElfFacts, Prefix, read_elf
 from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.elf_tables import gnu_hash, sysv_hash
+from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 from tests.abi.elf_builder import Elf
 
 TORCH = "_ZN2at6Tensor5cloneEv"

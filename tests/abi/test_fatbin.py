@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolver.abi.damage import DamagedFatbin
 from resolver.abi.fatbin import FatbinScanner
+from resolver.wheelfile.wheel_errors import DamagedFatbin
 
 A, F = 0x100000, 0x200000
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from resolver.abi.build import extend_history, has_cxx11_abi, read_torch_wheel
-from resolver.abi.damage import DamagedWheel
 from resolver.abi.history import History, digest_of
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, dump_history, load_history
 from resolver.abi.name_table import NameTable
-from resolver.abi.source import BytesSource
 from resolver.errors import KnowledgeError
+from resolver.wheelfile.byte_source import BytesSource
+from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.abi.columns import (
     CHECK_INT,
     CHECK_UNSIGNED,

@@ -16,11 +16,11 @@ from resolver.abi.inspect import (
     machine_of,
 )
 from resolver.abi.link import link_wheel
-from resolver.abi.render import render_comparison, render_diff, render_inspection
 from resolver.abi.rules import load_rules
-from resolver.abi.source import BytesSource
 from resolver.abi.wheel import Member
 from resolver.errors import UsageError
+from resolver.render.inspection import render_comparison, render_diff, render_inspection
+from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel

@@ -16,7 +16,6 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from packaging.version import Version
 
-from resolver.abi.archive import MemberStream, read_directory
 from resolver.abi.core import check_core, read_core
 from resolver.abi.diff import diff_torch
 from resolver.abi.elf import Prefix, read_elf
@@ -25,9 +24,10 @@ from resolver.abi.history_file import load_history
 from resolver.abi.inspect import compare_members
 from resolver.abi.link import link_wheel
 from resolver.abi.rules import load_rules
-from resolver.abi.source import ByteSource, BytesSource
 from resolver.abi.wheel import list_members, native_entries, probe_member, probe_wheel
 from resolver.model.cuda import DeviceCode
+from resolver.wheelfile.byte_source import ByteSource, BytesSource
+from resolver.wheelfile.zip_reader import MemberStream, read_directory
 from tests.abi import live
 
 pytestmark = pytest.mark.live

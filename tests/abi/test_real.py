@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.abi.archive import MemberStream, read_directory
 from resolver.abi.build import read_torch_wheel
 from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.wheel import native_entries, probe_wheel
+from resolver.wheelfile.zip_reader import MemberStream, read_directory
 from tests.abi import live
 
 pytestmark = pytest.mark.real

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resolver.abi.inspect import read_evidence
-from resolver.abi.source import BytesSource
 from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import WheelFacts, probe_wheel
+from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.elf_builder import Elf
 from tests.abi.test_fatbin import fatbin
 from tests.abi.wheels import make_wheel

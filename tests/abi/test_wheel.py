@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolver.abi.archive import MemberStream, read_directory
-from resolver.abi.damage import (
+from resolver.abi.wheel import list_members, probe_wheel
+from resolver.errors import DamagedData
+from resolver.model.cuda import DeviceCode
+from resolver.wheelfile.byte_source import BytesSource, FileSource
+from resolver.wheelfile.wheel_errors import (
     ChecksumMismatch,
     DamagedElf,
     DamagedWheel,
@@ -23,10 +26,7 @@ from resolver.abi.damage import (
     Overlap,
     ZipBomb,
 )
-from resolver.abi.source import BytesSource, FileSource
-from resolver.abi.wheel import list_members, probe_wheel
-from resolver.errors import DamagedData
-from resolver.model.cuda import DeviceCode
+from resolver.wheelfile.zip_reader import MemberStream, read_directory
 from tests.abi.elf_builder import Elf
 from tests.abi.test_fatbin import fatbin
 from tests.abi.wheels import deflate, make_wheel, raw_zip
@@ -316,8 +316,8 @@ SOUND = make_wheel(
 _MEMORY_SCRIPT = """
 import re, sys
 from pathlib import Path
-from resolver.abi.damage import DamagedWheel
-from resolver.abi.source import FileSource
+from resolver.wheelfile.wheel_errors import DamagedWheel
+from resolver.wheelfile.byte_source import FileSource
 from resolver.abi.wheel import probe_wheel
 for path in sys.argv[1:]:
     for full in (False, True):

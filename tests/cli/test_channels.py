@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.pylock import PackageWheel
 
-from resolver.export.pylock import load_lock, locked_versions
+from resolver.lockfile.pylock import load_lock, locked_versions
 from tests.cli.conftest import TARGET, Result
 from tests.support.server import JSON, Reply, Server, ranged
 from tests.support.wheels import BuiltWheel, build_wheel

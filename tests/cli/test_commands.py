@@ -18,7 +18,7 @@ from resolver import __version__
 from resolver.cli.app import app
 from resolver.cli.knowledge import Kind
 from resolver.compat.load import knowledge_path
-from resolver.explain.render_json import load_schema
+from resolver.render.render_json import load_schema
 from tests.cli.conftest import TARGET, Result, clean_environment
 from tests.support.wheels import build_wheel
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.export.pylock import load_lock
+from resolver.lockfile.pylock import load_lock
 from tests.cli.conftest import TARGET, Pace, Result
 from tests.support.server import Reply, Request, Server, ranged
 from tests.support.wheels import build_wheel

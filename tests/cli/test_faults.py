@@ -20,7 +20,7 @@ from random import Random
 import pytest
 
 from resolver.cli.console import words
-from resolver.export.pylock import load_lock, locked_versions
+from resolver.lockfile.pylock import load_lock, locked_versions
 from tests.cli.conftest import TARGET, Pace, Result
 from tests.support.server import JSON, Reply, Request, Server, gzip_bomb, ranged
 from tests.support.wheels import build_wheel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.cli.frozen import find_left_out, parse_line
+from resolver.lockfile.frozen import find_left_out, parse_line
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from resolver.cli.host import Host
-from resolver.cli.pasted import Given, JudgeHere, explain, find_setting
 from resolver.compat.load import load_knowledge
+from resolver.diagnosis.error_report import Given, JudgeHere, explain, find_setting
 from resolver.errors import Unreachable
-from resolver.explain.render_error import error_text
+from resolver.host.interpreter import Host
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Alternative, Change, Judgement, Pair
 from resolver.model.reason import Grade
+from resolver.render.render_error import error_text
 from tests.support.fakes import make_reason, make_target
 
 HOST = Host(python="3.12.0", free_threaded=False, machine="x86_64", glibc=(2, 35))

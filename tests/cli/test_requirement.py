@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.cli.requirement import collect, load_requirements
+from resolver.lockfile.requirements_txt import collect, load_requirements
 from tests.cli.conftest import TARGET
 from tests.cli.test_errors import Run
 from tests.support.wheels import build_wheel

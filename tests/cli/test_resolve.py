@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from resolver.explain.render_json import load_schema
-from resolver.export.pylock import load_lock, locked_versions
+from resolver.lockfile.pylock import load_lock, locked_versions
+from resolver.render.render_json import load_schema
 from tests.cli.conftest import TARGET, Result
 from tests.support.server import Server
 from tests.support.wheels import build_wheel

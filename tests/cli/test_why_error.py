@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from resolver.explain.render_json import load_schema
+from resolver.render.render_json import load_schema
 from tests.cli.conftest import Result
 
 Run = Callable[..., Result]

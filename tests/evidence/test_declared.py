@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.cli.declared import (
+from resolver.evidence.local_version import (
     declared_bounds,
     declared_pair,
     named_cxx11_abi,

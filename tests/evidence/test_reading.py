@@ -9,14 +9,14 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from resolver.abi.pack import EvidencePack
-from resolver.abi.source import ByteSource, BytesSource, FileSource
 from resolver.abi.store import EvidenceStore
-from resolver.cli.reading import WheelReader
 from resolver.errors import KnowledgeError
+from resolver.evidence.wheel_reader import WheelReader
 from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
 from resolver.model.reason import Grade
 from resolver.solve.candidate import Bound
+from resolver.wheelfile.byte_source import ByteSource, BytesSource, FileSource
 from tests.abi.columns import CHECK_INT, CLONE, SYM_NE
 from tests.abi.elf_builder import Elf
 from tests.evidence.world import World, facts, file, member, metadata, torch, unreachable

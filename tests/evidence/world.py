@@ -21,15 +21,15 @@ from resolver.abi.elf import ElfFacts
 from resolver.abi.history import digest_of
 from resolver.abi.history_file import dump_history
 from resolver.abi.pack import EvidencePack
-from resolver.abi.source import ByteSource, BytesSource
 from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import Depth, Member, WheelFacts
-from resolver.cli.evidence import WheelEvidence
 from resolver.errors import IndexFailure, Unreachable
+from resolver.evidence.wheel_evidence import WheelEvidence
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import DeviceCode
 from resolver.model.knowledge import Knowledge, Library
 from resolver.model.target import Target
+from resolver.wheelfile.byte_source import ByteSource, BytesSource
 from tests.abi.columns import small_history
 from tests.support.fakes import make_knowledge, make_target
 

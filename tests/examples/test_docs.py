@@ -14,9 +14,9 @@ import pytest
 import typer
 
 from resolver.cli.app import app
-from resolver.explain import contract
-from resolver.explain.render_json import load_schema
 from resolver.model.reason import Code, Grade
+from resolver.render import contract
+from resolver.render.render_json import load_schema
 from tests.examples.conftest import ROOT
 
 CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

@@ -14,10 +14,10 @@ from packaging.version import Version
 
 from resolver.compat.load import load_knowledge
 from resolver.compat.target_rules import TargetRules
-from resolver.explain.render_text import judgement_text, outcome_text
 from resolver.model.knowledge import Knowledge, Successor
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
+from resolver.render.render_text import judgement_text, outcome_text
 from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
 from resolver.solve.relax import find_relaxations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.explain.paste import parse_paste, projects_of
+from resolver.diagnosis.paste_parser import parse_paste, projects_of
 from resolver.model.fault import (
     CompatLibrary,
     Fault,

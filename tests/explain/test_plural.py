@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.explain.plural import counted
+from resolver.model.plural import counted
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from resolver.explain.contract import MODELS
-from resolver.explain.render_json import (
+from resolver.model.reason import Code, Grade, Severity
+from resolver.render.contract import MODELS
+from resolver.render.render_json import (
     build_schema,
     dump,
     load_schema,
@@ -18,7 +19,6 @@ from resolver.explain.render_json import (
     resolve_model,
     why_model,
 )
-from resolver.model.reason import Code, Grade, Severity
 from tests.support.fakes import (
     FakeIndex,
     FakeRules,

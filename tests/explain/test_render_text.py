@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from resolver.explain.render_text import (
+from resolver.model.outcome import Conflict, Outcome
+from resolver.render.render_text import (
     conflict_text,
     judgement_text,
     outcome_text,
     reason_text,
     target_text,
 )
-from resolver.model.outcome import Conflict, Outcome
 from tests.support.fakes import (
     FakeIndex,
     FakeRules,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.export.pylock import write_atomically
+from resolver.lockfile.pylock import write_atomically
 
 OLD = 'lock-version = "1.0"\n' + "old = 1\n" * 2000 + "end = true\n"
 NEW = 'lock-version = "1.0"\n' + "new = 2\n" * 3000 + "end = true\n"
@@ -21,7 +21,7 @@ NEW = 'lock-version = "1.0"\n' + "new = 2\n" * 3000 + "end = true\n"
 WRITER = """
 import os, sys
 from pathlib import Path
-from resolver.export.pylock import write_atomically
+from resolver.lockfile.pylock import write_atomically
 old, new = (Path(name).read_text() for name in sys.argv[1:])
 for line in sys.stdin:
     path = Path(line.rstrip())

@@ -11,7 +11,7 @@ from packaging.pylock import Pylock
 from packaging.version import Version
 
 from resolver.errors import AbilockError, DamagedData, UsageError
-from resolver.export.pylock import (
+from resolver.lockfile.pylock import (
     build_lock,
     check_lock_name,
     load_lock,

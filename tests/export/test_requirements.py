@@ -10,8 +10,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import DamagedData
-from resolver.export.pylock import build_lock
-from resolver.export.requirements import render_constraints, render_pip, render_uv
+from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
+from resolver.lockfile.pylock import build_lock
 from tests.support.fakes import answer
 
 X = "cp312-cp312-linux_x86_64"

@@ -35,9 +35,9 @@ from typing import Any, Literal
 import pytest
 from packaging.utils import canonicalize_name
 
-from resolver.cli import wiring
 from resolver.compat.load import load_knowledge
 from resolver.model.reason import Code, Grade, Severity
+from resolver.usecase import session as wiring
 from tests.live.asking import ask, directory
 from tests.support.fakes import make_target
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.cli import accelerator, options
-from resolver.cli.accelerator import Accelerator, Device, Toolkit
-from resolver.cli.host import Host
+from resolver.cli import options
 from resolver.compat.load import load_knowledge
 from resolver.errors import UsageError
+from resolver.host import gpu as accelerator
+from resolver.host.gpu import Accelerator, Device, Toolkit
+from resolver.host.interpreter import Host
 from resolver.model.cuda import Arch, CudaVersion
 
 HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 35))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from resolver.cli import check_environment
-from resolver.cli.loader_host import probe_loader
 from resolver.errors import UsageError
+from resolver.host.dynamic_loader import probe_loader
 from resolver.load.environment import load_environment
 from resolver.load.search import LoaderHost
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
+from resolver.usecase import check_environment
 from tests.load.world import World, elf
 
 EXTENSION = "ext/_ext.abi3.so"

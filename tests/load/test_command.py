@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from resolver.cli.app import main
-from resolver.explain.render_json import load_schema
+from resolver.render.render_json import load_schema
 from tests.load.world import World, elf
 
 
@@ -108,7 +108,7 @@ def test_wrong_usage(
 
 def test_a_lock_needs_a_target(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from resolver.cli import options
-    from resolver.cli.accelerator import Accelerator
+    from resolver.host.gpu import Accelerator
 
     monkeypatch.setattr(options, "probe_accelerator", lambda _: Accelerator())
     path = tmp_path / "requirements.txt"
@@ -129,7 +129,7 @@ def test_target_names_what_it_was_given(run: Any) -> None:
 
 def test_target_without_a_gpu(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from resolver.cli import target
-    from resolver.cli.accelerator import Accelerator
+    from resolver.host.gpu import Accelerator
 
     monkeypatch.setattr(target, "probe_accelerator", lambda _: Accelerator())
     done = run("target")

@@ -11,11 +11,11 @@ from packaging.pylock import Pylock
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from resolver.abi.source import BytesSource
-from resolver.cli.freeze import freeze
 from resolver.errors import NotFound, UsageError
 from resolver.load.environment import load_environment
 from resolver.model.artifact import Artifact, Listing
+from resolver.usecase.freeze import freeze
+from resolver.wheelfile.byte_source import BytesSource
 from tests.load.test_command import run
 from tests.load.world import World
 from tests.support.wheels import BuiltWheel, build_wheel

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
-from resolver.load.lock_file import LockFile, load_lock_file
+from resolver.lockfile.read_lock import LockFile, load_lock_file
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.target import Target
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from resolver.abi.shared_object import read_shared_object
-from resolver.cli.check_environment import check_environment
-from resolver.cli.host import Host
 from resolver.compat.load import load_knowledge
+from resolver.host.interpreter import Host
 from resolver.load.environment import load_environment
 from resolver.model.report import Report
+from resolver.usecase.check_environment import check_environment
 from tests.abi.elf_builder import Elf
 
 HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 36))

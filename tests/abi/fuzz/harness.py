@@ -19,12 +19,12 @@ from contextlib import suppress
 import atheris
 
 with atheris.instrument_imports(include=["resolver"]):
-    from resolver.abi.damage import DamagedWheel
     from resolver.abi.elf import Prefix, read_elf
     from resolver.abi.elf_front import read_front
     from resolver.abi.fatbin import FatbinScanner
-    from resolver.abi.source import BytesSource
     from resolver.abi.wheel import probe_wheel
+    from resolver.wheelfile.byte_source import BytesSource
+    from resolver.wheelfile.wheel_errors import DamagedWheel
 
 
 def fuzz_elf(data: bytes) -> None:

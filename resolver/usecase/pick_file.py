@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from resolver.load.lock_file import Pin
+from resolver.lockfile.read_lock import Pin
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.workspace import Workspace

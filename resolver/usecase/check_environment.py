@@ -14,12 +14,12 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.rules import LoadRule, find_load, load_rules
 from resolver.abi.shared_object import read_shared_object
-from resolver.cli.device_code import DeviceCheck
-from resolver.cli.host import DEFAULT_GLIBC, Host
-from resolver.cli.installed_symbols import InstalledSymbols
-from resolver.cli.loader_host import probe_loader
-from resolver.cli.role import role_of
 from resolver.compat.load import knowledge_path
+from resolver.evidence.installed_device_code import DeviceCheck
+from resolver.evidence.installed_symbols import InstalledSymbols
+from resolver.evidence.load_role import role_of
+from resolver.host.dynamic_loader import probe_loader
+from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine

@@ -9,7 +9,7 @@ from resolver.errors import DiskFailure
 
 def write_file(path: Path, text: str) -> None:
     """Replace a file as a whole. Raises DiskFailure."""
-    from resolver.export.pylock import write_atomically
+    from resolver.lockfile.pylock import write_atomically
 
     try:
         write_atomically(path, text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from resolver.explain import contract
-from resolver.explain.plural import counted
-from resolver.explain.render_json import reason_model, target_model
-from resolver.explain.render_text import reason_text, target_text
+from resolver.model.plural import counted
 from resolver.model.reason import Severity
 from resolver.model.report import Report
+from resolver.render import contract
+from resolver.render.render_json import reason_model, target_model
+from resolver.render.render_text import reason_text, target_text
 
 _HEADS = (
     (Severity.FATAL, "Broken"),

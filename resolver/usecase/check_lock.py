@@ -10,18 +10,16 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.abi.rules import load_rules
-from resolver.cli import wiring
-from resolver.cli.check_choice import choose
-from resolver.cli.check_pins import load_pins
-from resolver.cli.whole_set import Links, check_whole
 from resolver.compat.load import knowledge_path
 from resolver.errors import IndexFailure
-from resolver.export.pylock import load_lock, lock_target
+from resolver.evidence.set_check import Links, check_whole
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.finding import join_reported, order_findings
-from resolver.load.lock_file import LockFile
 from resolver.load.records import check_known_bad, check_skews
+from resolver.lockfile.pins import load_pins
+from resolver.lockfile.pylock import load_lock, lock_target
+from resolver.lockfile.read_lock import LockFile
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge
@@ -31,6 +29,8 @@ from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
 from resolver.solve.strategy import TORCH, bad_tuples
 from resolver.solve.workspace import Workspace
+from resolver.usecase import session as wiring
+from resolver.usecase.pick_file import choose
 
 # What says that a package was not judged.
 _UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT)

@@ -9,14 +9,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from resolver.explain.contract_part import (
+from resolver.model.reason import Grade
+from resolver.render.contract_part import (
     ErrorModel,
     ProofModel,
     ReasonModel,
     StepModel,
 )
-from resolver.explain.contract_part import Part as _Model
-from resolver.model.reason import Grade
+from resolver.render.contract_part import Part as _Model
 
 
 class TargetModel(_Model):

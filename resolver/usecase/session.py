@@ -29,14 +29,14 @@ from resolver.solve.workspace import Workspace
 
 if TYPE_CHECKING:
     from resolver.abi.pack import EvidencePack
-    from resolver.abi.source import ByteSource
     from resolver.abi.store import EvidenceStore
     from resolver.abi.wheel import WheelFacts
-    from resolver.cli.evidence import WheelEvidence
-    from resolver.cli.reading import Opener
+    from resolver.evidence.wheel_evidence import WheelEvidence
+    from resolver.evidence.wheel_reader import Opener
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
     from resolver.index.settings import Settings
+    from resolver.wheelfile.byte_source import ByteSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +90,13 @@ def open_session(
     Raises UsageError for settings that cannot be used.
     """
     from resolver.abi.pack import EvidencePack
-    from resolver.abi.source import FileSource
     from resolver.abi.store import EvidenceStore
     from resolver.index.cache import Cache
     from resolver.index.client import ChannelIndex
     from resolver.index.http import HttpClient
     from resolver.index.keyring import ask_keyring
     from resolver.index.ranges import RangeSource
+    from resolver.wheelfile.byte_source import FileSource
 
     settings = load_user_settings(options)
     offline = options.offline or settings.offline
@@ -148,8 +148,8 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
     Raises UsageError where there is no way to its bytes, DamagedData and IndexFailure as reading
     does.
     """
-    from resolver.abi.damage import DamagedWheel
     from resolver.abi.inspect import read_evidence
+    from resolver.wheelfile.wheel_errors import DamagedWheel
 
     if artifact.sha256 is not None and session.store is not None:
         facts = session.store.get(artifact.sha256, full=full)
@@ -191,8 +191,8 @@ def open_workspace(
     ``on_read`` is called, from any thread, before the bytes of a wheel are read. Raises UsageError
     for settings that cannot be used.
     """
-    from resolver.cli.evidence import WheelEvidence
-    from resolver.cli.whole_set import check_whole
+    from resolver.evidence.set_check import check_whole
+    from resolver.evidence.wheel_evidence import WheelEvidence
 
     rules = TargetRules(known, target)
     with open_session(known, options, cuda_tags(known, target.cuda, named_tags)) as session:
@@ -234,7 +234,7 @@ def open_workspace(
 
 def links_of(workspace: Workspace) -> WheelEvidence:
     """The reader of bytes behind a workspace that ``open_workspace`` opened."""
-    from resolver.cli.evidence import WheelEvidence
+    from resolver.evidence.wheel_evidence import WheelEvidence
 
     if not isinstance(workspace.evidence, WheelEvidence):
         raise TypeError("the workspace was not opened here")

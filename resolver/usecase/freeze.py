@@ -20,15 +20,15 @@ from packaging.pylock import Package, PackageArchive, PackageWheel, Pylock
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from resolver.abi.archive import MemberStream, read_directory
-from resolver.abi.source import FileSource
-from resolver.cli.output import write_file
-from resolver.cli.wiring import Session
 from resolver.errors import AbilockError, UsageError
-from resolver.export.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
+from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
+from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
+from resolver.usecase.session import Session
+from resolver.wheelfile.byte_source import FileSource
+from resolver.wheelfile.zip_reader import MemberStream, read_directory
 
 _READERS = 8
 _MAX_RECORD = 64 << 20

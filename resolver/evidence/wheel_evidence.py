@@ -22,10 +22,10 @@ from resolver.abi.rules import LoadRule, load_rules
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import link_evidence, torch_range
 from resolver.abi.wheel import WheelFacts
-from resolver.cli.declared import AbiOf, declared_bounds, declared_pair
-from resolver.cli.members import MemberNeeds
-from resolver.cli.reading import Opener, WheelReader, key_of
-from resolver.cli.torches import Torches
+from resolver.evidence.local_version import AbiOf, declared_bounds, declared_pair
+from resolver.evidence.member_needs import MemberNeeds
+from resolver.evidence.torch_match import Torches
+from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge

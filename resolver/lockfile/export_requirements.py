@@ -13,7 +13,7 @@ from typing import Any
 from packaging.pylock import Package, PackageWheel, Pylock
 
 from resolver.errors import DamagedData
-from resolver.export.pylock import lock_target
+from resolver.lockfile.pylock import lock_target
 from resolver.model.channel import DEFAULT_CHANNEL
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from resolver.cli.frozen import left_out, parse_line
 from resolver.errors import UsageError
+from resolver.lockfile.frozen import left_out, parse_line
 
 Stated = tuple[Requirement, str]
 

@@ -25,8 +25,8 @@ from resolver.abi.rules import load_rules
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import WheelFacts
-from resolver.cli.fault_host import HostFaults
-from resolver.explain.paste import projects_of
+from resolver.diagnosis.machine_error import HostFaults
+from resolver.diagnosis.paste_parser import projects_of
 from resolver.model.fault import (
     CompatLibrary,
     Explained,

@@ -18,9 +18,9 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from resolver.cli.requirement import parse_requirement
 from resolver.errors import DamagedData, UsageError
-from resolver.load.lock_file import LockFile, Pin, is_toml_lock, load_lock_file, parse_digest
+from resolver.lockfile.read_lock import LockFile, Pin, is_toml_lock, load_lock_file, parse_digest
+from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target
 from resolver.solve.near import pinned
 

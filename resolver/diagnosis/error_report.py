@@ -12,20 +12,20 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.cli.fault import TORCH, FaultExplainer
-from resolver.cli.fault_host import local_cuda
-from resolver.cli.frozen import find_left_out
-from resolver.cli.host import Host
-from resolver.cli.requirement import Stated
 from resolver.compat.gpu import find_gpu
 from resolver.compat.load import knowledge_path
+from resolver.diagnosis.machine_error import local_cuda
+from resolver.diagnosis.paste_parser import parse_paste
+from resolver.diagnosis.symbol_error import TORCH, FaultExplainer
 from resolver.errors import DamagedData, IndexFailure, UsageError
-from resolver.explain.paste import parse_paste
-from resolver.explain.plural import counted
+from resolver.host.interpreter import Host
+from resolver.lockfile.frozen import find_left_out
+from resolver.lockfile.requirements_txt import Stated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Judgement
+from resolver.model.plural import counted
 from resolver.model.reason import Reason
 from resolver.model.target import Target
 

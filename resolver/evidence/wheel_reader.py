@@ -9,11 +9,11 @@ from typing import Protocol
 
 from resolver.abi.inspect import read_evidence
 from resolver.abi.pack import EvidencePack
-from resolver.abi.source import ByteSource, FileSource
 from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
+from resolver.wheelfile.byte_source import ByteSource, FileSource
 
 _READERS = 4
 

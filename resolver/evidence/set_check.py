@@ -9,7 +9,7 @@ from typing import Protocol
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink
-from resolver.cli.role import role_of
+from resolver.evidence.load_role import role_of
 from resolver.load.preload import find_rule, load_preloads
 from resolver.load.system_library import load_system_libraries
 from resolver.load.wheel_set import WheelInSet, WheelMember, check_set

@@ -12,7 +12,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resolver.abi.damage import (
+from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.wheel_errors import (
     ChecksumMismatch,
     DamagedZip,
     EndlessStream,
@@ -20,7 +21,6 @@ from resolver.abi.damage import (
     Overlap,
     ZipBomb,
 )
-from resolver.abi.source import ByteSource
 
 # Most wheels' directories fit; torch's takes a second read.
 _TAIL = 16 << 10

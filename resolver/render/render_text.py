@@ -13,8 +13,6 @@ from datetime import date
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resolver.explain.plural import counted
-from resolver.explain.render_proof import of_ranges, proof_lines, tells_more
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.outcome import (
@@ -27,8 +25,10 @@ from resolver.model.outcome import (
     Package,
     Pair,
 )
+from resolver.model.plural import counted
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target, driver_text
+from resolver.render.render_proof import of_ranges, proof_lines, tells_more
 
 _SHOWN = 12
 # Of the requests, in a headline.

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from resolver.explain import contract, contract_part
-from resolver.explain.render_text import conflict_text
 from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target, driver_text
+from resolver.render import contract, contract_part
+from resolver.render.render_text import conflict_text
 
 
 def dump(model: BaseModel) -> str:

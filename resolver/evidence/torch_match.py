@@ -16,13 +16,13 @@ from resolver.abi.counterpart import counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
 from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink
-from resolver.abi.source import FileSource
 from resolver.abi.verdict import check_torch
-from resolver.cli.reading import Opener, key_of
 from resolver.errors import AbilockError
+from resolver.evidence.wheel_reader import Opener, key_of
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.wheelfile.byte_source import FileSource
 
 # A search may try every nightly of a month; a core costs some 4 MB with the wheel's directory.
 _MOST_CORES = 4

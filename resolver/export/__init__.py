@@ -1,1 +1,0 @@
-"""Locks and what they are exported to."""

@@ -1,0 +1,1 @@
+"""What this machine is: GPU, interpreter, dynamic loader; probes give values, decide nothing."""

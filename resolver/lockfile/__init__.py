@@ -1,0 +1,1 @@
+"""Requirement and lock files: read, written, exported."""

@@ -1,0 +1,1 @@
+"""One module a use case: what commands and the Python API do, from values to values."""

@@ -1,0 +1,1 @@
+"""Wheels as zip archives behind byte ranges: the directory and members, nothing is downloaded."""
