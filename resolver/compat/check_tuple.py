@@ -18,12 +18,14 @@ from resolver.compat.record import Record, artifact_of
 from resolver.compat.rules import toolkit_supports
 from resolver.model.channel import Channel
 from resolver.model.cuda import CudaVersion
+from resolver.model.dependency import parse_requires_python
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Severity
 from resolver.model.target import Target
 
 PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 MACHINES = ("x86_64", "aarch64")
+_NOTHING = SpecifierSet("<0")
 
 
 def check_tuple(
@@ -112,7 +114,7 @@ def _fits(records: Sequence[Record], version: Version, python: str, machine: str
         and not _tags(record).isdisjoint(target.tag_rank)
         and (
             record.requires_python is None
-            or SpecifierSet(record.requires_python).contains(target.python)
+            or (parse_requires_python(record.requires_python) or _NOTHING).contains(target.python)
         )
         for record in records
     )

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import (
     NormalizedName,
     canonicalize_name,
@@ -27,6 +27,7 @@ from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.dependency import parse_dependencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,21 +132,15 @@ def metadata_of(record: Record) -> Metadata | None:
     """What the file requires; None where the record does not say."""
     if record.requires_dist is None:
         return None
-    requires: list[Requirement] = []
-    broken: list[str] = []
-    for line in record.requires_dist:
-        try:
-            requires.append(Requirement(line))
-        except InvalidRequirement:
-            broken.append(line)
+    requires, broken = parse_dependencies(record.requires_dist)
     return Metadata(
         name=record.project,
         version=record.version,
-        requires=tuple(requires),
+        requires=requires,
         requires_python=record.requires_python,
         extras=frozenset(record.provides_extra),
         source=f"snapshot {record.date}",
-        broken=tuple(broken),
+        broken=broken,
     )
 
 

@@ -13,9 +13,8 @@ import zlib
 from typing import BinaryIO
 
 from packaging.metadata import parse_email
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
 from resolver.index.address import redact
@@ -23,6 +22,7 @@ from resolver.index.body import MIB
 from resolver.index.http import HttpClient
 from resolver.index.ranges import RangeFile
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.dependency import parse_dependencies
 
 METADATA_LIMIT = 8 * MIB
 WHOLE_LIMIT = 256 * MIB
@@ -144,25 +144,19 @@ def parse_metadata(raw: bytes, artifact: Artifact, *, source: str) -> Metadata:
     name = canonicalize_name(said_name)
     try:
         version = Version(said_version)
-    except InvalidVersion as error:
+    except ValueError as error:  # InvalidVersion, or a number that is too long to be read
         raise DamagedData(
-            f"{artifact.filename}: METADATA gives the version {said_version!r}, which is none"
+            f"{artifact.filename}: METADATA gives the version {said_version[:80]!r}, which is none"
         ) from error
-    requires: list[Requirement] = []
-    broken: list[str] = []
-    for line in fields.get("requires_dist", ()):
-        try:
-            requires.append(Requirement(line))
-        except InvalidRequirement:
-            broken.append(line)
+    requires, broken = parse_dependencies(fields.get("requires_dist", ()))
     metadata = Metadata(
         name=name,
         version=version,
-        requires=tuple(requires),
+        requires=requires,
         requires_python=fields.get("requires_python"),
         extras=frozenset(canonicalize_name(extra) for extra in fields.get("provides_extra", ())),
         source=source,
-        broken=tuple(broken),
+        broken=broken,
     )
     return check_names(metadata, artifact)
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.errors import DamagedData
 from resolver.index.filename import parse_filename, parse_version
 from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata
+from resolver.model.dependency import parse_dependencies
 
 
 def dump_listing(listing: Listing) -> bytes:
@@ -119,14 +119,15 @@ def parse_metadata_record(content: bytes) -> Metadata | None:
     """The metadata that ``dump_metadata`` gave; None when the bytes are not such a record."""
     try:
         name, version, requires, requires_python, extras, source, broken = json.loads(content)
+        requires, broken = parse_dependencies(map(str, (*requires, *broken)))
         return Metadata(
             name=canonicalize_name(name),
             version=Version(version),
-            requires=tuple(Requirement(line) for line in requires),
+            requires=requires,
             requires_python=requires_python,
             extras=frozenset(canonicalize_name(extra) for extra in extras),
             source=str(source),
-            broken=tuple(map(str, broken)),
+            broken=broken,
         )
-    except (ValueError, TypeError, AttributeError, InvalidRequirement, InvalidVersion):
+    except (ValueError, TypeError, AttributeError):
         return None

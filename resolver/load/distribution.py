@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
+
+from resolver.model.dependency import parse_dependencies
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_METADATA = 4 << 20
@@ -71,12 +73,8 @@ def load_distribution(info: Path) -> Distribution:
     stem, _, version = info.name.removesuffix(".dist-info").partition("-")
     fields = _metadata(info / "METADATA", problems)
     name = next(iter(fields.get("name", ())), stem)
-    requires: list[Requirement] = []
-    for line in fields.get("requires-dist", ()):
-        try:
-            requires.append(Requirement(line))
-        except InvalidRequirement:
-            problems.append(f"Requires-Dist: {line!r} is not a requirement")
+    requires, broken = parse_dependencies(fields.get("requires-dist", ()))
+    problems += (f"Requires-Dist: {line[:200]!r} is not a requirement" for line in broken)
     site = str(info.parent)
     files = tuple(_record(info / "RECORD", problems)) or tuple(_unrecorded(info, stem))
     url, digest, editable = _origin(info / "direct_url.json", problems)
@@ -85,7 +83,7 @@ def load_distribution(info: Path) -> Distribution:
         version=next(iter(fields.get("version", ())), version),
         site=site,
         info=info.name,
-        requires=tuple(requires),
+        requires=requires,
         files=files,
         url=url,
         url_digest=digest,

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from packaging.markers import Marker, default_environment
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.utils import (
     InvalidWheelFilename,
     NormalizedName,
@@ -20,7 +20,8 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.read_lock import LockFile, Pin, is_toml_lock, load_lock_file, parse_digest
-from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.lockfile.requirements_txt import logical_lines, parse_requirement
+from resolver.model.dependency import parse_dependency
 from resolver.model.target import Target
 from resolver.solve.near import pinned
 
@@ -112,11 +113,10 @@ def _lines(path: Path, above: tuple[Path, ...]) -> Iterator[_Line]:
         raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
-    for number, line in _joined(text):
+    for number, line in logical_lines(text):
         origin = f"{path}, line {number}"
-        bare = re.sub(r"(^|\s)#.*$", "", line).strip()
-        digests = frozenset(_digests(_HASH.findall(bare), origin))
-        bare = _HASH.sub("", bare).strip()
+        digests = frozenset(_digests(_HASH.findall(line), origin))
+        bare = _HASH.sub("", line).strip()
         if not bare:
             continue
         if match := _INCLUDE.fullmatch(bare):
@@ -128,16 +128,6 @@ def _lines(path: Path, above: tuple[Path, ...]) -> Iterator[_Line]:
             )
         else:
             yield _line(bare, origin, digests, path.absolute().parent)
-
-
-def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """The lines, those that a backslash continues joined, each with its first number."""
-    start, joined = 1, ""
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        joined += line.removesuffix("\\")
-        if not line.endswith("\\"):
-            yield start, joined
-            start, joined = number + 1, ""
 
 
 def _digests(texts: list[str], origin: str) -> Iterator[str]:
@@ -158,7 +148,7 @@ def _line(text: str, origin: str, digests: frozenset[str], directory: Path) -> _
             origin=origin, text=text, name=found[0], version=found[1], digests=digests, path=place
         )
     try:
-        requirement = Requirement(text)
+        requirement = parse_dependency(text)
     except InvalidRequirement:
         requirement = parse_requirement(text, origin)[0]  # which says what is wrong
     name = canonicalize_name(requirement.name)

@@ -12,8 +12,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from resolver.errors import UsageError
 from resolver.lockfile.frozen import left_out, parse_line
+from resolver.model.dependency import parse_dependency
 
 Stated = tuple[Requirement, str]
+
+_COMMENT = re.compile(r"(^|\s+)#.*$")
 
 # The default stack: what an engineer who serves models on a GPU starts from.
 DEFAULT_STACK = ("torch", "sgl-kernel", "flashinfer-python")
@@ -22,7 +25,7 @@ DEFAULT_STACK = ("torch", "sgl-kernel", "flashinfer-python")
 def parse_requirement(text: str, origin: str) -> Stated:
     """One requirement with where it was stated. Raises UsageError."""
     try:
-        requirement = Requirement(text)
+        requirement = parse_dependency(text)
     except InvalidRequirement as error:
         detail = str(error).splitlines()[0]
         raise UsageError(
@@ -60,10 +63,9 @@ def _read(path: Path, above: tuple[Path, ...], notes: list[str] | None) -> Itera
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
-    for number, line in _logical_lines(text):
+    for number, line in logical_lines(text):
         origin = f"{path}, line {number}"
-        bare = re.sub(r"(^|\s)#.*$", "", line).strip()
-        bare = re.sub(r"\s--hash=\S+", "", bare).strip()
+        bare = re.sub(r"\s--hash=\S+", "", line).strip()
         if notes is not None:
             pin, whose = parse_line(bare)
             if whose is not None:
@@ -82,19 +84,29 @@ def _read(path: Path, above: tuple[Path, ...], notes: list[str] | None) -> Itera
             yield parse_requirement(bare, origin)
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that hold something, without comments, joined as pip joins them.
+
+    Each comes with its first number. A line that is all comment ends what a backslash continues,
+    and continues nothing itself (pip's ``join_lines``).
+    """
     start, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
-        if not parts:
-            start = number
-        if line.endswith("\\"):
-            parts.append(line[:-1])
+        start = start if parts else number
+        comment = _COMMENT.match(line) is not None
+        if line.endswith("\\") and not comment:
+            parts.append(line.strip("\\"))
             continue
-        parts.append(line)
-        yield start, " ".join(parts)
+        # The space keeps a comment one, whatever it is joined to.
+        yield from _told(start, "".join([*parts, " " if comment else "", line]))
         parts = []
-    if parts:
-        yield start, " ".join(parts)
+    yield from _told(start, "".join(parts))
+
+
+def _told(number: int, line: str) -> Iterator[tuple[int, str]]:
+    bare = _COMMENT.sub("", line).strip()
+    if bare:
+        yield number, bare
 
 
 def load_project(directory: Path) -> tuple[Stated, ...]:

@@ -12,16 +12,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.dependency import parse_requires_python
 from resolver.model.reason import Code, Reason
 from resolver.model.target import Target
 from resolver.solve.ports import Rules
+
+# Lines of metadata are shown up to so many characters.
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,20 @@ class Catalog:
         """Every usable file, the newest public version first."""
         for public in self.publics:
             yield from self.group(public)
+
+    @cached_property
+    def only_prereleases(self) -> bool:
+        """Whether no final release is there, be it as source: PEP 440 lets others count then."""
+        if any(not artifact.version.is_prerelease for artifact in self.usable):
+            return False
+        return not any(
+            artifact.kind == "sdist" and self._builder.could_be_built(artifact)
+            for public in self.publics
+            if not public.is_prerelease
+            for version in self._versions[public]
+            for listing in self._listings
+            for artifact in listing.files(version)
+        )
 
     @cached_property
     def rejected(self) -> tuple[Rejection, ...]:
@@ -183,6 +200,10 @@ class CatalogBuilder:
         if artifact.tags.isdisjoint(self.target.tags):
             return self._tag_reason(artifact, subject)
         if artifact.requires_python and not self._python_fits(artifact.requires_python):
+            if parse_requires_python(artifact.requires_python) is None:
+                return unreadable_metadata(
+                    artifact, f"Requires-Python: {artifact.requires_python}", "the index page"
+                )
             return Reason(
                 code=Code.PYTHON_UNSUPPORTED,
                 subject=subject,
@@ -214,6 +235,14 @@ class CatalogBuilder:
             )
         return None
 
+    def could_be_built(self, artifact: Artifact) -> bool:
+        """Whether an installer that builds would take a source distribution."""
+        return (
+            not artifact.yanked
+            and (not artifact.requires_python or self._python_fits(artifact.requires_python))
+            and (self.exclude_newer is None or not self._is_too_new(artifact, self.exclude_newer))
+        )
+
     @staticmethod
     def _is_too_new(artifact: Artifact, limit: datetime) -> bool:
         """An undated file of the default index counts as too new, as in uv.
@@ -227,10 +256,8 @@ class CatalogBuilder:
     def _python_fits(self, specifier: str) -> bool:
         known = self._requires_python.get(specifier)
         if known is None:
-            try:
-                known = SpecifierSet(specifier).contains(self.target.python, prereleases=True)
-            except InvalidSpecifier:
-                known = True  # as pip and uv: what cannot be read forbids nothing
+            releases = parse_requires_python(specifier)
+            known = releases is not None and releases.contains(self.target.python, prereleases=True)
             self._requires_python[specifier] = known
         return known
 
@@ -294,6 +321,7 @@ def _glibc_minors(tags: Iterable[Tag], machine: str) -> Iterator[int]:
 
 
 _TELLING = (
+    Code.METADATA_MISMATCH,
     Code.HASH_AMBIGUOUS,
     Code.HASH_MISSING,
     Code.UPLOADED_LATER,
@@ -320,6 +348,18 @@ def _most_telling(reasons: list[Reason]) -> list[Reason]:
             head = replace(head, needs=f"Python {_listed(needs)}", evidence=evidence)
         return [head]
     return []
+
+
+def unreadable_metadata(artifact: Artifact, line: str, source: str) -> Reason:
+    """Why a file is not used of which a line that says its needs cannot be read."""
+    return Reason(
+        code=Code.METADATA_MISMATCH,
+        subject=f"{artifact.name} {artifact.version}",
+        needs="metadata whose every line can be read",
+        found=line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...",
+        evidence=f"{source} of {artifact.filename} on channel {artifact.channel}",
+        remedy="choose another release: with this one a dependency would be left out",
+    )
 
 
 def _public(version: Version) -> Version:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from packaging.utils import NormalizedName
+
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.outcome import Package
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.solve.candidate import Need, Wanted
 from resolver.solve.run import Solution
 from resolver.solve.workspace import Workspace
 
@@ -50,6 +55,45 @@ def file_remarks(artifact: Artifact) -> list[Reason]:
                 grade=Grade.INFERRED,
                 remedy="if the install reports a hash mismatch, the file was uploaded again: "
                 "resolve once more where the channel can be reached",
+            )
+        )
+    return reasons
+
+
+def missing_extras(
+    workspace: Workspace, roots: Sequence[Need], packages: Sequence[Package]
+) -> list[Reason]:
+    """Extras that somebody asks for and the chosen release does not have; costs no I/O.
+
+    As for pip and uv they add nothing; nobody who asks for one means nothing.
+    """
+    chosen = {package.artifact.name: package for package in packages}
+    asked: dict[tuple[NormalizedName, NormalizedName], str] = {}
+    queue = list(roots)
+    for package in packages:
+        queue += workspace.needs(package.artifact, None)
+    while queue:
+        need = queue.pop(0)
+        if not isinstance(need, Wanted) or need.extra is None or need.project not in chosen:
+            continue
+        if (key := (need.project, need.extra)) not in asked:
+            asked[key] = need.origin
+            queue += workspace.needs(chosen[need.project].artifact, need.extra)
+    reasons = []
+    for (project, extra), origin in sorted(asked.items()):
+        package = chosen[project]
+        has = sorted(package.metadata.extras)
+        if extra in has:
+            continue
+        reasons.append(
+            Reason(
+                code=Code.NOT_FOUND,
+                severity=Severity.WARNING,
+                subject=str(package),
+                needs=f"the extra {extra} ({origin})",
+                found=f"the extras {', '.join(has)}" if has else "no extras",
+                evidence=f"Provides-Extra in the {package.metadata.source}",
+                remedy=f"leave out [{extra}], which adds nothing, or choose a release that has it",
             )
         )
     return reasons

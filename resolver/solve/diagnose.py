@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import NormalizedName
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
@@ -19,7 +19,7 @@ from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.model.target import driver_text
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
-from resolver.solve.catalog import Catalog
+from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.dead import find_chain
 from resolver.solve.exclusive import exclusive_pins, order
 from resolver.solve.propagate import Cause
@@ -105,20 +105,26 @@ def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
         return []
     catalog = workspace.catalog(need.project)
     matching = [a for a in catalog.usable if need.specifier.contains(a.version, prereleases=True)]
-    if matching:
-        return _not_taken(workspace, problem, need, matching)
     rejected = [
         rejection
         for rejection in catalog.rejected
         if need.specifier.contains(rejection.version, prereleases=True)
     ]
-    if rejected:
-        by_code: dict[Code, list[Reason]] = defaultdict(list)
-        for rejection in rejected:
-            by_code[rejection.reason.code].append(rejection.reason)
-        # The newest version speaks for all that fail alike.
-        return [_spoken_for(reasons) for reasons in by_code.values()]
-    return [_nothing(need, catalog, offline=workspace.index.offline)]
+    if matching:
+        told = _not_taken(workspace, problem, need, matching)
+        finals = [rejection for rejection in rejected if not rejection.version.is_prerelease]
+        if [reason.code for reason in told] == [Code.PRE_RELEASE] and finals:
+            return _by_code(finals)
+        return told
+    return _by_code(rejected) or [_nothing(need, catalog, offline=workspace.index.offline)]
+
+
+def _by_code(rejected: Iterable[Rejection]) -> list[Reason]:
+    """The newest version speaks for all that fail alike."""
+    by_code: dict[Code, list[Reason]] = defaultdict(list)
+    for rejection in rejected:
+        by_code[rejection.reason.code].append(rejection.reason)
+    return [_spoken_for(reasons) for reasons in by_code.values()]
 
 
 def _spoken_for(reasons: Sequence[Reason]) -> Reason:
@@ -227,8 +233,7 @@ def _some(versions: Sequence[Version]) -> str:
 
 def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) -> str:
     for clause in specifier:
-        if clause.operator in ("==", "==="):
-            wanted = Version(clause.version.removesuffix(".*"))
+        if clause.operator in ("==", "===") and (wanted := _named(clause)) is not None:
             public = [v for v in known if v.public == wanted.public]
             if public:
                 shown = ", ".join(f"{project}=={v}" for v in public[:3])
@@ -240,6 +245,14 @@ def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) ->
                 return "nearest releases: " + ", ".join(f"{project}=={v}" for v in near)
     finals = [v for v in known if not v.is_prerelease] or list(known)
     return f"newest release: {project}=={finals[-1]}"
+
+
+def _named(clause: Specifier) -> Version | None:
+    """The version of an exact pin; None where ``===`` names what is none."""
+    try:
+        return Version(clause.version.removesuffix(".*"))
+    except InvalidVersion:
+        return None
 
 
 # whatever the search ran into last

@@ -263,7 +263,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             if any(version in preferred for version in catalog.versions(public)):
                 group = tuple(sorted(group, key=lambda a: _rank(a.version, preferred)))
             for artifact in group:
-                if _stands(artifact, wanted) and all(
+                if self._stands(artifact) and all(
                     self._accepts(need, artifact) for need in all_needs
                 ):
                     yield artifact
@@ -291,14 +291,25 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             return True
         if any(specifier.prereleases for specifier in wanted):
             return True
-        return all(a.version.is_prerelease for a in self._workspace.catalog(project).usable)
+        catalog = self._workspace.catalog(project)
+        return catalog.only_prereleases
 
+    def _stands(self, artifact: Artifact) -> bool:
+        """PEP 592: a yanked file counts only where the user names its very version.
 
-def _stands(artifact: Artifact, wanted: Sequence[SpecifierSet]) -> bool:
-    """PEP 592: a yanked file counts only where a requirement names its very version."""
-    return not artifact.yanked or any(
-        _names_exactly(specifier, artifact.version) for specifier in wanted
-    )
+        As in uv: a dependency's pin takes none, since its publisher did not mean this machine.
+        """
+        return not artifact.yanked or any(
+            _names_exactly(specifier, artifact.version) for specifier in self._stated(artifact.name)
+        )
+
+    def _stated(self, project: NormalizedName) -> Iterator[SpecifierSet]:
+        """What the user and the set that is tried say of a project's version themselves."""
+        for need in (*self._problem.roots, *self._problem.constraints.get(project, ())):
+            if isinstance(need, Wanted) and need.project == project:
+                yield need.specifier
+        for override in self._workspace.overrides.get(project, ()):
+            yield override.specifier
 
 
 def _public(version: Version) -> Version:

@@ -22,7 +22,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
-from resolver.solve.chosen import file_remarks, packages_of
+from resolver.solve.chosen import file_remarks, missing_extras, packages_of
 from resolver.solve.diagnose import diagnose
 from resolver.solve.newest import solve_newest
 from resolver.solve.pairs import find_pairs
@@ -326,6 +326,7 @@ def _accept(
         reasons += file_remarks(package.artifact)
         if torch is not None and package is not torch:
             reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
+    reasons += missing_extras(workspace, roots_of(workspace, request), packages)
     together = workspace.together([package.artifact for package in packages])
     if fatal := tuple(reason for reason in together if reason.severity is Severity.FATAL):
         return Outcome(

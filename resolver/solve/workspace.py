@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import NewType
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.errors import DamagedData, NotFound
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.dependency import parse_requires_python
 from resolver.model.host import FILE, PYTHON, HostNeed
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
-from resolver.solve.catalog import Catalog, CatalogBuilder
+from resolver.solve.catalog import Catalog, CatalogBuilder, unreadable_metadata
 from resolver.solve.ports import Evidence, Index, Rules
 
 ArtifactKey = NewType("ArtifactKey", tuple[str, str, str | None])
@@ -115,9 +115,14 @@ class Workspace:
         if isinstance(metadata, Reason):
             yield HostNeed(FILE, "readable metadata", origin, metadata)
             return
+        if metadata.broken:
+            line = f"Requires-Dist: {metadata.broken[0]}"
+            reason = unreadable_metadata(artifact, line, metadata.source)
+            yield HostNeed(FILE, "readable metadata", origin, reason)
+            return
         if extra is None:
             if metadata.requires_python and not artifact.requires_python:
-                yield self._python_need(metadata, origin)
+                yield self._python_need(artifact, metadata, origin)
             yield from self.rules.candidate_needs(artifact, metadata)
             yield from self.evidence.needs(artifact, metadata)
         elif extra not in metadata.extras:
@@ -136,8 +141,12 @@ class Workspace:
                 continue
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
 
-    def _python_need(self, metadata: Metadata, origin: str) -> HostNeed:
-        specifier = SpecifierSet(metadata.requires_python or "")
+    def _python_need(self, artifact: Artifact, metadata: Metadata, origin: str) -> HostNeed:
+        specifier = parse_requires_python(metadata.requires_python or "")
+        if specifier is None:
+            line = f"Requires-Python: {metadata.requires_python}"
+            unreadable = unreadable_metadata(artifact, line, metadata.source)
+            return HostNeed(FILE, "readable metadata", origin, unreadable)
         reason = None
         if not specifier.contains(self.target.python, prereleases=True):
             reason = Reason(

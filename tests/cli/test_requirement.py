@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from resolver.lockfile.requirements_txt import collect, load_requirements
+from resolver.errors import UsageError
+from resolver.lockfile.requirements_txt import collect, load_requirements, logical_lines
 from tests.cli.conftest import TARGET
 from tests.cli.test_errors import Run
 from tests.support.wheels import build_wheel
@@ -22,6 +25,39 @@ def test_what_windows_writes(tmp_path: Path, start: str, end: str) -> None:
     path.write_text(start + end.join(lines), encoding="utf-8", newline="")
     stated = [(str(requirement), origin) for requirement, origin in load_requirements(path)]
     assert stated == [("a==1", f"{path}, line 1"), ("b>=2", f"{path}, line 4")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("b>=1\n# note \\\nb==1.0\n", ["b>=1", "b==1.0"], id="a-comment-ends"),
+        pytest.param("# C:\\\nb==1.0", ["b==1.0"], id="the-first-line"),
+        pytest.param("b \\\n# why\nc", ["b", "c"], id="within-what-is-continued"),
+        pytest.param("b\\\n==1.0", ["b==1.0"], id="joined-without-a-space"),
+        pytest.param("b==1.0\\", ["b==1.0"], id="nothing-behind"),
+        pytest.param("b # c \\\nd", ["b"], id="as-pip-a-comment-behind-a-line-goes-on"),
+    ],
+)
+def test_comments_and_backslashes(tmp_path: Path, text: str, expected: list[str]) -> None:
+    (tmp_path / "r.txt").write_text(text, encoding="utf-8")
+    assert [str(r) for r, _ in load_requirements(tmp_path / "r.txt")] == expected
+
+
+@given(st.lists(st.sampled_from(["a", "b==1", "#", " # c", "\\", " ", "\n", "\r\n", "\t", "#x\\"])))
+def test_lines_are_joined_as_pip_joins_them(parts: list[str]) -> None:
+    req_file = pytest.importorskip("pip._internal.req.req_file")
+    text = "".join(parts)
+    ours = [(number, line) for number, line in logical_lines(text)]
+    assert ours == [
+        (number, line.strip()) for number, line in req_file.preprocess(text) if line.strip()
+    ]
+
+
+@pytest.mark.parametrize("line", ["a; os_name ~= 'posix'", "a; 'x' == 'x'", "a>=" + "9" * 5000])
+def test_what_cannot_be_judged_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    (tmp_path / "r.txt").write_text(f"b\n{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"line 2: .* is not a requirement: "):
+        load_requirements(tmp_path / "r.txt")
 
 
 def test_equal_requirements_are_one(tmp_path: Path) -> None:

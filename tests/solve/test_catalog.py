@@ -21,7 +21,7 @@ TAG = "manylinux_2_28_x86_64"
         pytest.param("a 1.0 sdist\na 1.0", ["1.0"], id="wheel-beside-sdist"),
         pytest.param("a 1.0 nohash\na 0.9", ["0.9"], id="no-hash"),
         pytest.param("a 1.0 py:>=3.13\na 0.9 py:>=3.9", ["0.9"], id="requires-python"),
-        pytest.param("a 1.0 py:banana", ["1.0"], id="unreadable-requires-python-forbids-nothing"),
+        pytest.param("a 1.0 py:banana\na 0.9", ["0.9"], id="unreadable-requires-python"),
     ],
 )
 def test_versions_in_order(text: str, expected: list[str]) -> None:

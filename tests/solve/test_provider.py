@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from resolver.model.reason import Code, Severity
 from resolver.model.target import Target
-from tests.support.fakes import FakeIndex, answer, make_target, pins
+from tests.support.fakes import FakeIndex, answer, make_target, pins, reasons
 
 EXTRAS = """
 a 1.0 extras:fast,slow needs b | c; extra == 'fast' | d>=2; extra == 'slow' | e; extra == 'gone'
@@ -34,6 +35,30 @@ f 1.0 needs a[slow]>=1
 )
 def test_extras(asked: list[str], expected: dict[str, str]) -> None:
     assert pins(answer(EXTRAS, *asked)) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "needs", "found"),
+    [
+        pytest.param("a[nothing]", "the extra nothing (requested)", "the extras fast, slow"),
+        pytest.param("a[gone]", "the extra gone (requested)", "the extras fast, slow"),
+        pytest.param("b[x]", "the extra x (requested)", "no extras"),
+        pytest.param("g", "the extra turbo (g 1.0)", "the extras fast, slow"),
+        pytest.param("h[all]", "the extra turbo (h 1.0[all])", "the extras fast, slow"),
+    ],
+)
+def test_an_extra_that_is_not_there_is_a_warning(asked: str, needs: str, found: str) -> None:
+    text = f"{EXTRAS}\ng 1.0 needs a[turbo]\nh 1.0 extras:all needs a[slow,turbo]; extra == 'all'"
+    outcome = answer(text, asked)
+    assert outcome.verdict == "solved"
+    (reason,) = outcome.reasons
+    assert (reason.code, reason.severity) == (Code.NOT_FOUND, Severity.WARNING)
+    assert (reason.needs, reason.found) == (needs, found)
+
+
+@pytest.mark.parametrize("asked", ["a[fast,slow]", "f"])
+def test_extras_that_are_there_need_no_word(asked: str) -> None:
+    assert answer(EXTRAS, asked).reasons == ()
 
 
 def test_an_extra_and_its_project_are_one_file() -> None:
@@ -80,7 +105,18 @@ def test_markers_are_the_target_s(marker: str, target: Target, holds: bool) -> N
     assert ("b" in pins(answer("a 1.0\nb 1.0", "a", f"b; {marker}", target=target))) is holds
 
 
-PRE = "a 1.0\na 2.0rc1\nonly 1.0a1\nonly 1.0a2\nx 1.0 needs a>=2.0a1\ny 1.0 needs a>=1.0"
+PRE = """
+a 1.0
+a 2.0rc1
+only 1.0a1
+only 1.0a2
+x 1.0 needs a>=2.0a1
+y 1.0 needs a>=1.0
+built 1.0.dev3
+built 2.0 sdist
+old 1.0a1
+old 0.9 sdist py:<3.9
+"""
 
 
 @pytest.mark.parametrize(
@@ -93,6 +129,9 @@ PRE = "a 1.0\na 2.0rc1\nonly 1.0a1\nonly 1.0a2\nx 1.0 needs a>=2.0a1\ny 1.0 need
         pytest.param(["a>=2.0a1"], False, {"a": "2.0rc1"}, id="bound-that-names-one"),
         pytest.param(["a!=3.0a1"], False, {"a": "1.0"}, id="exclusion-names-none"),
         pytest.param(["only"], False, {"only": "1.0a2"}, id="nothing-else-there"),
+        pytest.param(["built"], False, {}, id="final-releases-as-source"),
+        pytest.param(["built"], True, {"built": "1.0.dev3"}, id="final-releases-as-source-and-pre"),
+        pytest.param(["old"], False, {"old": "1.0a1"}, id="source-for-another-python"),
         pytest.param(["x"], False, {"a": "2.0rc1", "x": "1.0"}, id="named-by-a-dependency"),
         pytest.param(
             ["y", "x"], False, {"a": "2.0rc1", "x": "1.0", "y": "1.0"}, id="one-of-two-names-it"
@@ -106,6 +145,13 @@ def test_pre_releases(asked: list[str], pre: bool, expected: dict[str, str]) -> 
     assert pins(answer(PRE, *asked, pre=pre)) == expected
 
 
+def test_final_releases_without_a_wheel_are_what_is_told() -> None:
+    text = "a 1.0.dev3\na 2.0 sdist\na 3.0 sdist"
+    (reason,) = reasons(answer(text, "a"))
+    assert (reason.code, reason.subject) == (Code.SDIST_ONLY, "a 3.0")
+    assert reason.found == "a source distribution, a-3.0.tar.gz; and 1 older release alike"
+
+
 YANKED = "a 1.0\na 2.0 yanked\nx 1.0 needs a==2.0\ny 1.0 needs a>=1.0"
 
 
@@ -117,13 +163,27 @@ YANKED = "a 1.0\na 2.0 yanked\nx 1.0 needs a==2.0\ny 1.0 needs a>=1.0"
         pytest.param(["a==2.*"], {}, id="not-for-a-prefix"),
         pytest.param(["a==2.0"], {"a": "2.0"}, id="pinned"),
         pytest.param(["a===2.0"], {"a": "2.0"}, id="pinned-verbatim"),
-        pytest.param(["x"], {"a": "2.0", "x": "1.0"}, id="pinned-by-a-dependency"),
+        pytest.param(["x"], {}, id="not-for-a-dependency-s-pin"),
+        pytest.param(["x", "a==2.0"], {"a": "2.0", "x": "1.0"}, id="pinned-by-both"),
         pytest.param(["y", "a==2.0"], {"a": "2.0", "y": "1.0"}, id="one-of-two-pins-it"),
-        pytest.param(["y", "x"], {"a": "2.0", "x": "1.0", "y": "1.0"}, id="two-dependencies"),
+        pytest.param(["y", "x"], {}, id="two-dependencies"),
     ],
 )
-def test_yanked_files_count_only_when_pinned(asked: list[str], expected: dict[str, str]) -> None:
+def test_yanked_files_count_only_when_the_user_pins_them(
+    asked: list[str], expected: dict[str, str]
+) -> None:
     assert pins(answer(YANKED, *asked)) == expected
+
+
+@pytest.mark.parametrize("option", ["constraints", "overrides"])
+def test_a_pin_beside_the_request_takes_a_yanked_file(option: str) -> None:
+    assert pins(answer(YANKED, "x", **{option: ["a==2.0"]})) == {"a": "2.0", "x": "1.0"}
+
+
+def test_the_pin_of_a_dependency_on_a_yanked_file_says_how_to_take_it() -> None:
+    (reason,) = reasons(answer(YANKED, "x"))
+    assert (reason.code, reason.subject) == (Code.YANKED, "a 2.0")
+    assert reason.remedy == "pin a==2.0 to take it all the same"
 
 
 LOCAL = "a 2.9.1+cu130\na 2.9.1\na 2.9.1+cu128\na 2.9.0"
@@ -217,6 +277,40 @@ def test_metadata_that_says_another_python_than_the_page_rejects_the_file() -> N
 @pytest.mark.parametrize("fate", ["damaged", "missing"])
 def test_a_file_without_readable_metadata_is_passed_over(fate: str) -> None:
     assert pins(answer(f"a 2.0 {fate}\na 1.0", "a")) == {"a": "1.0"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("b>=1.*", id="no-such-specifier"),
+        pytest.param("b>=1; os_name ~= 'posix'", id="comparison-of-no-versions"),
+        pytest.param("b; 'x' == 'x'", id="no-variable"),
+        pytest.param("b; dependency_groups == 'x'", id="variable-of-locks"),
+        pytest.param("b; extra == 'never' and python_version ~= 'x'", id="of-an-extra"),
+        pytest.param("b>=" + "9" * 5000, id="a-number-without-end"),
+    ],
+)
+def test_a_file_with_a_dependency_that_cannot_be_read_is_passed_over(line: str) -> None:
+    text = f"a 2.0 needs b | {line}\na 1.0\nb 1.0"
+    assert pins(answer(text, "a")) == {"a": "1.0"}
+    (reason,) = reasons(answer(text, "a==2.0"))
+    assert (reason.code, reason.subject) == (Code.METADATA_MISMATCH, "a 2.0")
+    assert reason.found.startswith(f"Requires-Dist: {line[:60]}")
+    assert len(reason.found) < 250
+
+
+@pytest.mark.parametrize("where", ["py", "says-py"])
+def test_a_file_with_a_python_that_cannot_be_read_is_passed_over(where: str) -> None:
+    text = f"a 2.0 {where}:>=3.6.*\na 1.0"
+    assert pins(answer(text, "a")) == {"a": "1.0"}
+    (reason,) = reasons(answer(text, "a==2.0"))
+    assert (reason.code, reason.found) == (Code.METADATA_MISMATCH, "Requires-Python: >=3.6.*")
+
+
+@pytest.mark.parametrize("asked", ["a===nonsense", "a===1.0"])
+def test_any_text_may_be_asked_for_verbatim(asked: str) -> None:
+    (reason,) = reasons(answer("a 2.0", asked))
+    assert (reason.code, reason.subject) == (Code.VERSION_CONFLICT, asked)
 
 
 def test_the_same_question_gives_the_same_reads() -> None:

@@ -35,6 +35,7 @@ from packaging.version import Version
 from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.dependency import parse_dependencies
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple, SkewGroup
 from resolver.model.outcome import Check, Judgement, Outcome, Pair
@@ -108,10 +109,12 @@ def make_release(line: str) -> Release:
         upload_time=datetime.fromisoformat(said["at"]) if "at" in said else None,
         alternates=((said["also"] * 64)[:64],) if "also" in said else (),
     )
+    requires, broken = parse_dependencies(filter(None, map(str.strip, needs.split(" | "))))
     metadata = Metadata(
         name=artifact.name,
         version=artifact.version,
-        requires=tuple(Requirement(part) for part in needs.split(" | ") if part.strip()),
+        requires=requires,
+        broken=broken,
         requires_python=said.get("says-py", said.get("py")),
         extras=frozenset(map(canonicalize_name, filter(None, said.get("extras", "").split(",")))),
         source="METADATA of the wheel",
