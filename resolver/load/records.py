@@ -214,12 +214,15 @@ def check_skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterato
             )
 
 
-def check_known_bad(environment: Environment, tuples: Iterable[KnownTuple]) -> Iterator[Reason]:
-    """Reports that name exactly what is installed."""
+def check_known_bad(
+    environment: Environment, tuples: Iterable[KnownTuple], machine: str
+) -> Iterator[Reason]:
+    """Reports that name exactly what is installed; ``tuples`` are bad ones of this target."""
     for known in tuples:
-        if known.verdict != "bad" or known.reason is None:
-            continue
-        if all(_is(environment, name, version) for name, version in known.packages.items()):
+        named = known.packages_for(machine)
+        if known.reason is not None and all(
+            _is(environment, name, version) for name, version in named.items()
+        ):
             yield known.reason
 
 

@@ -15,6 +15,7 @@ from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import Channel
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.reason import Grade, Reason
+from resolver.model.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,21 @@ class KnownTuple:
         """The exact versions on ``machine``."""
         return {**self.packages, **self.packages_by_machine.get(machine, {})}
 
+    def speaks_for(self, target: Target) -> bool:
+        """Whether it says something of ``target``: an empty bound means any.
+
+        A good set must serve every GPU of the target, a bad one fails with any of them. Of a target
+        whose GPUs are not known, no bound on them says anything.
+        """
+        speaking = [arch in self.archs for arch in target.archs]
+        quorum = all(speaking) if self.verdict == "good" else any(speaking)
+        return (
+            (not self.cuda or target.cuda in self.cuda)
+            and (not self.archs or (bool(speaking) and quorum))
+            and (not self.machines or target.machine in self.machines)
+            and (self.python is None or self.python.contains(target.python, prereleases=True))
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
@@ -174,6 +190,14 @@ class Knowledge:
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
     snapshot: Snapshot
+
+    def bad_for(self, target: Target) -> tuple[KnownTuple, ...]:
+        """The known-bad tuples that speak for ``target``."""
+        return tuple(
+            known
+            for known in self.tuples
+            if known.verdict == "bad" and known.reason is not None and known.speaks_for(target)
+        )
 
     def measured(self) -> Knowledge:
         """The same without what is only reported or declared of builds, or inferred from that.

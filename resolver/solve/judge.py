@@ -20,7 +20,7 @@ from resolver.solve.diagnose import unique
 from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
 from resolver.solve.source import build_advice
-from resolver.solve.strategy import TORCH, Request, bad_tuples, resolve
+from resolver.solve.strategy import TORCH, Request, resolve
 from resolver.solve.workspace import Workspace
 
 # Reasons that say that a file could not be read, not that the set fails.
@@ -157,7 +157,7 @@ def _named_bad(
     pins = {name: pinned(specifier) for name, specifier in asked.items()}
     return tuple(
         known
-        for known in bad_tuples(knowledge, target)
+        for known in knowledge.bad_for(target)
         if all(
             pins.get(name) == version
             for name, version in known.packages_for(target.machine).items()

@@ -174,16 +174,6 @@ def base_problem(
 # known-good tuples
 
 
-def covers(known: KnownTuple, target: Target) -> bool:
-    """Whether a tuple speaks for this target: an empty bound means any."""
-    return (
-        (not known.cuda or target.cuda in known.cuda)
-        and (not known.archs or all(arch in known.archs for arch in target.archs))
-        and (not known.machines or target.machine in known.machines)
-        and (known.python is None or known.python.contains(target.python, prereleases=True))
-    )
-
-
 def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
     """Every project that a known-good tuple chooses a version of."""
     return frozenset(
@@ -217,7 +207,7 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
             known.verdict == "good"
             and bool(chosen)
             and chosen <= set(members)
-            and covers(known, target)
+            and known.speaks_for(target)
             and all(
                 specifier.contains(members[name], prereleases=True)
                 for name, specifier in wanted.items()
@@ -252,21 +242,12 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
 # known-bad tuples
 
 
-def bad_tuples(knowledge: Knowledge, target: Target) -> tuple[KnownTuple, ...]:
-    """The known-bad tuples that speak for this target."""
-    return tuple(
-        known
-        for known in knowledge.tuples
-        if known.verdict == "bad" and known.reason is not None and covers(known, target)
-    )
-
-
 def _bounds(
     knowledge: Knowledge, target: Target
 ) -> dict[NormalizedName, tuple[tuple[Version, Bound | HostNeed], ...]]:
     """Known-bad tuples as requirements: of an extension on torch, or of a file on itself."""
     bounds: dict[NormalizedName, list[tuple[Version, Bound | HostNeed]]] = defaultdict(list)
-    for known in bad_tuples(knowledge, target):
+    for known in knowledge.bad_for(target):
         reason = known.reason
         if reason is None or reason.severity is not Severity.FATAL:
             continue
@@ -292,7 +273,7 @@ def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, 
     """The known-bad tuples that no single requirement can state."""
     return tuple(
         NotTogether(members=members, reason=known.reason)
-        for known in bad_tuples(knowledge, target)
+        for known in knowledge.bad_for(target)
         if known.reason is not None
         and known.reason.severity is Severity.FATAL
         and len(members := known.packages_for(target.machine)) > 1
@@ -316,7 +297,7 @@ def _accept(
     witnesses = [
         other
         for other in knowledge.tuples
-        if request.use_tuples and other.verdict == "good" and covers(other, target)
+        if request.use_tuples and other.verdict == "good" and other.speaks_for(target)
     ]
     pairs = find_pairs(packages, knowledge, witnesses, target.machine, workspace.evidence)
     torch = next((p for p in packages if p.artifact.name == TORCH), None)

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +33,7 @@ from resolver.load.records import check_known_bad, check_records, check_toolkit
 from resolver.load.surroundings import Surroundings
 from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.knowledge import Knowledge
+from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
@@ -96,11 +97,12 @@ def check_environment(
                 environment,
                 around,
                 skews=known.skews,
-                marker=_marker(environment, host),
+                marker=_stand_in(environment, host).environment,
             ),
             *check_toolkit(environment, around, lambda: find_nvcc(environment)),
         ]
-        findings = join_reported(findings, check_known_bad(environment, known.tuples))
+        bad = _bad_here(known, target, _stand_in(environment, host, archs))
+        findings = join_reported(findings, check_known_bad(environment, bad, host.machine))
         device = DeviceCheck(files, store, archs, driver, full=full)
         findings += device.check(examination)
     return Report(
@@ -173,23 +175,28 @@ def _target(
 ) -> Target | None:
     if cuda is None:
         return None
+    return replace(
+        _stand_in(environment, host, archs), cuda=cuda, driver=driver, toolkit=toolkit, gpu=gpu
+    )
+
+
+def _stand_in(environment: Environment, host: Host, archs: tuple[Arch, ...] = ()) -> Target:
+    """The machine with some CUDA release, for what does not ask which."""
     python = environment.version
     return Target(
-        cuda=cuda,
+        cuda=CudaVersion(13, 0),
         archs=archs,
         python=Version(f"{python[0]}.{python[1]}.0") if python else Version(host.python),
         machine=host.machine,
         glibc=host.glibc or DEFAULT_GLIBC,
-        driver=driver,
-        toolkit=toolkit,
-        gpu=gpu,
     )
 
 
-def _marker(environment: Environment, host: Host) -> dict[str, str]:
-    """The marker environment that ``Requires-Dist`` is read with."""
-    target = _target(environment, host, CudaVersion(13, 0), (), None, None, None)
-    return dict(target.environment) if target is not None else {}
+def _bad_here(known: Knowledge, target: Target | None, stand_in: Target) -> list[KnownTuple]:
+    """The known-bad tuples of this machine; where its CUDA release is not known, those of any."""
+    if target is not None:
+        return list(known.bad_for(target))
+    return [each for each in known.bad_for(stand_in) if not each.cuda]
 
 
 def _notes(

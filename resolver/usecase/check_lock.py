@@ -27,7 +27,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
-from resolver.solve.strategy import TORCH, bad_tuples
+from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
 from resolver.usecase import session as wiring
 from resolver.usecase.pick_file import choose
@@ -71,7 +71,9 @@ def check_lock(
             findings += _judge(workspace, artifact, torch, lock)
         named = _by_name(lock, target)
         findings += check_skews(named, known.skews)
-        findings = join_reported(findings, check_known_bad(named, bad_tuples(known, target)))
+        findings = join_reported(
+            findings, check_known_bad(named, known.bad_for(target), target.machine)
+        )
         links = wiring.links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
         findings += check_whole(

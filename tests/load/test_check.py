@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from resolver.compat.load import load_knowledge
 from resolver.errors import UsageError
 from resolver.host.dynamic_loader import probe_loader
 from resolver.load.environment import load_environment
 from resolver.load.search import LoaderHost
-from resolver.model.cuda import CudaVersion
-from resolver.model.reason import Code, Reason
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.reason import Code, Reason, Severity
 from resolver.model.report import Report
 from resolver.usecase import check_environment
-from tests.load.world import World, elf
+from tests.load.world import HOST, World, elf
+from tests.support.fakes import make_reason, make_tuple
 
 EXTENSION = "ext/_ext.abi3.so"
 
@@ -370,3 +373,31 @@ def test_facts_are_kept_and_read_anew_when_a_file_changes(world: World, tmp_path
     assert world.check(cache=cache).findings == first.findings
     (world.site / EXTENSION).write_bytes(extension()[EXTENSION])
     assert world.check(cache=cache).verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("archs", "machine", "told"),
+    [
+        ("sm_120", "x86_64", ["no-device-code", "version-conflict"]),
+        ("sm_90,sm_120", "x86_64", ["no-device-code", "version-conflict"]),
+        ("sm_90", "x86_64", ["version-conflict"]),
+        ("", "x86_64", ["version-conflict"]),
+        ("sm_120", "aarch64", ["no-device-code"]),
+    ],
+)
+def test_reports_count_for_the_machines_they_speak_for(
+    world: World, monkeypatch: pytest.MonkeyPatch, archs: str, machine: str, told: list[str]
+) -> None:
+    monkeypatch.setattr(check_environment, "find_nvcc", lambda _: "/usr/local/cuda/bin/nvcc")
+    pair = make_tuple("here 1.0, there 2.0", verdict="bad", machines=("x86_64",))
+    reason = replace(make_reason(), code=Code.VERSION_CONFLICT, severity=Severity.DEGRADED)
+    known = load_knowledge()
+    known = replace(known, tuples=(*known.tuples, replace(pair, reason=reason)))
+    for name, version in (("flashinfer-python", "0.6.18"), ("here", "1.0"), ("there", "2.0")):
+        world.install(name, version)
+    report = world.check(
+        known=known,
+        host=replace(HOST, machine=machine),
+        archs=tuple(map(Arch.parse, filter(None, archs.split(",")))),
+    )
+    assert sorted(code for code, _ in codes(report)) == told

@@ -90,11 +90,12 @@ class World:
             "gpu": None,
             "cache": None,
         }
+        values |= options
         return check_environment(
-            load_knowledge(),
+            values.pop("known", None) or load_knowledge(),  # type: ignore[arg-type]
             load_environment(self.prefix),
-            HOST,
-            **{**values, **options},  # type: ignore[arg-type]
+            values.pop("host", HOST),  # type: ignore[arg-type]
+            **values,  # type: ignore[arg-type]
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 from resolver.model.host import GPU, HostNeed
 from resolver.model.knowledge import KnownTuple
 from resolver.model.reason import Code
-from resolver.solve.strategy import covers, ranked_tuples
+from resolver.solve.strategy import ranked_tuples
 from tests.support.fakes import (
     FakeIndex,
     FakeRules,
@@ -52,12 +52,20 @@ NEW = make_tuple("torch 2.10.0, ext 2.0", date="2026-03-01")
     ],
 )
 def test_whom_a_set_speaks_for(changes: dict[str, Any], spoken_for: bool) -> None:
-    assert covers(make_tuple("torch 2.9.1", **changes), make_target()) is spoken_for
+    assert make_tuple("torch 2.9.1", **changes).speaks_for(make_target()) is spoken_for
 
 
 def test_a_set_must_speak_for_every_architecture() -> None:
     known = make_tuple("torch 2.9.1", archs=("sm_120",))
-    assert not covers(known, make_target(archs="sm90,sm120"))
+    assert not known.speaks_for(make_target(archs="sm90,sm120"))
+
+
+@pytest.mark.parametrize(
+    ("archs", "spoken_for"), [("sm90,sm120", True), ("sm90", False), ("", False)]
+)
+def test_what_is_bad_for_one_architecture_is_bad_for_the_set(archs: str, spoken_for: bool) -> None:
+    bad = make_tuple("flashinfer-python 0.6.18", archs=("sm_120",), verdict="bad")
+    assert bad.speaks_for(make_target(archs=archs)) is spoken_for
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def make_target(**changes: Any) -> Target:
     """A Blackwell server with Python 3.12; texts are read as the command line reads them."""
     values: dict[str, Any] = {"cuda": "13.0", "archs": "sm120", "python": "3.12.0", **changes}
     values["cuda"] = CudaVersion.parse(values["cuda"])
-    values["archs"] = tuple(map(Arch.parse, values["archs"].split(",")))
+    values["archs"] = tuple(map(Arch.parse, filter(None, values["archs"].split(","))))
     for name in ("python", "driver"):
         if name in values:
             values[name] = Version(values[name])
