@@ -1,6 +1,7 @@
-"""One installed distribution, by its ``.dist-info``: nothing is imported.
+"""One installed distribution, by its ``.dist-info`` or ``.egg-info``: nothing is imported.
 
-Sources: the PyPA specification "Recording installed projects" (METADATA, RECORD, direct_url.json).
+Sources: the PyPA specification "Recording installed projects" (METADATA, RECORD, direct_url.json);
+setuptools, "The Internal Structure of Python Eggs" (PKG-INFO, requires.txt, installed-files.txt).
 """
 
 from __future__ import annotations
@@ -67,16 +68,29 @@ class Distribution:
         return tuple(file.path for file in self.files if _NATIVE.search(file.path))
 
 
-def load_distribution(info: Path) -> Distribution:
-    """Read one ``.dist-info`` directory. Never raises: what cannot be read is a problem of it."""
+def load_distribution(info: Path) -> Distribution | None:
+    """Read the records of one distribution; None where there are none that Python would read.
+
+    Never raises: what cannot be read of them is a problem of the distribution.
+    """
+    egg = not info.name.endswith(".dist-info")
     problems: list[str] = []
-    stem, _, version = info.name.removesuffix(".dist-info").partition("-")
-    fields = _metadata(info / "METADATA", problems)
-    name = next(iter(fields.get("name", ())), stem)
-    requires, broken = parse_dependencies(fields.get("requires-dist", ()))
+    if not info.is_dir():
+        if not egg or not info.is_file():
+            return None
+        fields = _metadata(info, problems)  # distutils wrote PKG-INFO alone
+    else:
+        fields = _metadata(info / ("PKG-INFO" if egg else "METADATA"), problems)
+    name, version = _release(info)
+    name = next(iter(fields.get("name", ())), name)
+    listed = fields.get("requires-dist") or (_egg_requires(info) if egg else ())
+    requires, broken = parse_dependencies(listed)
     problems += (f"Requires-Dist: {line[:200]!r} is not a requirement" for line in broken)
     site = str(info.parent)
-    files = tuple(_record(info / "RECORD", problems)) or tuple(_unrecorded(info, stem))
+    unlisted: list[str] = []  # an egg has no RECORD, and that is no problem
+    files = tuple(_record(info / "RECORD", unlisted if egg else problems))
+    if not files and egg:
+        files = tuple(_egg_files(info))
     url, digest, editable = _origin(info / "direct_url.json", problems)
     return Distribution(
         name=canonicalize_name(name),
@@ -84,13 +98,50 @@ def load_distribution(info: Path) -> Distribution:
         site=site,
         info=info.name,
         requires=requires,
-        files=files,
+        files=files or tuple(_unrecorded(info, name)),
         url=url,
         url_digest=digest,
         editable=editable,
         tag=_tag(info / "WHEEL"),
         problems=tuple(problems),
     )
+
+
+def _release(info: Path) -> tuple[str, str]:
+    """Name and version by the name of the records: ``torch-2.9.1-py3.11.egg-info``."""
+    whose = info.parent if info.name == "EGG-INFO" else info
+    stem = re.sub(r"\.(dist-info|egg-info|egg)$", "", whose.name)
+    name, _, rest = stem.partition("-")
+    return name, rest if info.name.endswith(".dist-info") else re.sub(r"-py3.*", "", rest)
+
+
+def _egg_requires(info: Path) -> Iterator[str]:
+    """``requires.txt``: a line each; a section ``[extra:marker]`` says when its lines count."""
+    try:
+        lines = _read(info / "requires.txt", _MAX_METADATA).splitlines()
+    except OSError:
+        return
+    condition = ""
+    for line in filter(None, map(str.strip, lines)):
+        if line.startswith("[") and line.endswith("]"):
+            extra, _, marker = line[1:-1].partition(":")
+            parts = [f"({marker})"] if marker else []
+            parts += [f'extra == "{extra}"'] if extra else []
+            condition = " and ".join(parts)
+        else:
+            yield f"{line} ; {condition}" if condition else line
+
+
+def _egg_files(info: Path) -> Iterator[Installed]:
+    """``installed-files.txt``: paths below the records; without hashes."""
+    try:
+        lines = _read(info / "installed-files.txt", _MAX_RECORD).splitlines()
+    except OSError:
+        return
+    for line in filter(None, map(str.strip, lines)):
+        path = posixpath.normpath(posixpath.join(info.name, line))
+        if not path.endswith(".pyc"):
+            yield Installed(path=path, digest=None, size=None)
 
 
 def _read(path: Path, limit: int) -> str:
@@ -104,7 +155,7 @@ def _metadata(path: Path, problems: list[str]) -> dict[str, list[str]]:
     try:
         text = _read(path, _MAX_METADATA)
     except OSError as error:
-        problems.append(f"METADATA cannot be read: {error.strerror}")
+        problems.append(f"{path.name} cannot be read: {error.strerror}")
         return fields
     key = ""
     for line in text.splitlines():
@@ -120,7 +171,7 @@ def _metadata(path: Path, problems: list[str]) -> dict[str, list[str]]:
             continue
         fields.setdefault(key, []).append(value.strip())
     if "version" not in fields or "name" not in fields:
-        problems.append("METADATA has no name or no version")
+        problems.append(f"{path.name} has no name or no version")
     return fields
 
 
@@ -175,7 +226,7 @@ def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, st
     """Address, hash and editable directory of ``direct_url.json``."""
     try:
         document = json.loads(_read(path, 1 << 20))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None, None, None
     except (OSError, ValueError) as error:
         problems.append(f"direct_url.json cannot be read: {error}")

@@ -6,7 +6,6 @@ Only files are read. Lines of ``.pth`` files that would run code are told, never
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,11 @@ from typing import Literal
 
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution, Installed, load_distribution
+from resolver.load.layout import Layout, PythonName, find_layout, python_of
+from resolver.load.stale import Stale, set_stale_aside
 
 Kind = Literal["venv", "conda", "prefix", "directory"]
 
-_PYTHON = re.compile(r"python3\.(\d+)(t?)")
 _MAX_PTH = 1 << 16
 _MAX_WALK = 20_000
 
@@ -28,6 +28,8 @@ class Environment:
 
     ``python`` is its interpreter, None where there is none that can be read; ``version`` its
     ``(major, minor)``. ``path`` are the directories with packages, in the order of sys.path.
+    ``dangling`` says which link should be the interpreter and leads nowhere. ``stale`` are records
+    of releases that are no longer there.
     """
 
     prefix: str
@@ -37,6 +39,8 @@ class Environment:
     path: tuple[str, ...]
     distributions: tuple[Distribution, ...]
     notes: tuple[str, ...] = ()
+    dangling: str | None = None
+    stale: tuple[Stale, ...] = ()
 
     def find(self, name: str) -> Distribution | None:
         """The distribution of that normalized name: of two, the one that comes first."""
@@ -51,57 +55,48 @@ def load_environment(path: Path) -> Environment:
             f"{path} is no environment and no lock file",
             hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
         )
-    sites = _sites(path)
+    layout = find_layout(path)
+    sites = list(layout.sites)
     kind: Kind = "prefix"
     if (path / "pyvenv.cfg").is_file():
         kind = "venv"
-        sites += _system_sites(path / "pyvenv.cfg", notes)
+        sites += _system_sites(path / "pyvenv.cfg", layout.python, notes)
     elif (path / "conda-meta").is_dir():
         kind = "conda"
     elif not sites and any(path.glob("*.dist-info")):
         kind, sites = "directory", [path]
+        layout = Layout(sites=(path,), python=python_of(path), program=None)
     if not sites:
         raise UsageError(
             f"{path} has no site-packages",
             hint="name the directory that holds bin/python or pyvenv.cfg",
         )
-    python = _interpreter(path, sites[0])
-    if python is None:
+    if layout.others:
+        named = " and ".join(map(str, layout.others))
+        notes.append(
+            f"{path} holds packages for Python {named} too: those for {layout.python} were checked"
+        )
+    if layout.program is None and layout.dangling is None:
         notes.append(f"{path} has no interpreter that can be read: its symbols are taken as there")
     search = [str(site) for site in sites]
     for site in sites:
         search += [found for found in _pth(site, notes) if found not in search]
+    distributions, stale = set_stale_aside(_distributions(search, notes))
+    python = layout.python
     return Environment(
         prefix=str(path),
         kind=kind,
-        python=python,
-        version=_version(sites[0]),
+        python=layout.program,
+        version=None if python is None else (python.major, python.minor),
         path=tuple(search),
-        distributions=tuple(_distributions(search)),
+        distributions=distributions,
         notes=tuple(notes),
+        dangling=layout.dangling,
+        stale=stale,
     )
 
 
-def _sites(prefix: Path) -> list[Path]:
-    found: list[Path] = []
-    for lib in ("lib", "lib64"):
-        for site in sorted((prefix / lib).glob("python3.*/site-packages")):
-            if os.path.isdir(site) and not any(_same(site, other) for other in found):
-                found.append(site)
-        for site in sorted((prefix / lib).glob("python3*/dist-packages")):
-            if os.path.isdir(site) and not any(_same(site, other) for other in found):
-                found.append(site)
-    return found
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
-
-
-def _system_sites(config: Path, notes: list[str]) -> list[Path]:
+def _system_sites(config: Path, python: PythonName | None, notes: list[str]) -> list[Path]:
     """The site-packages below a virtual environment that includes them."""
     try:
         text = config.read_text("utf-8", "replace")[:_MAX_PTH]
@@ -114,26 +109,7 @@ def _system_sites(config: Path, notes: list[str]) -> list[Path]:
     }
     if values.get("include-system-site-packages", "").lower() != "true" or "home" not in values:
         return []
-    return _sites(Path(values["home"]).parent)
-
-
-def _interpreter(prefix: Path, site: Path) -> str | None:
-    match = _PYTHON.search(str(site))
-    names = [match[0]] if match else []
-    for name in (*names, "python", "python3"):
-        path = prefix / "bin" / name
-        try:
-            if os.access(path, os.R_OK) and path.is_file():
-                # The kernel follows links, and so $ORIGIN of a program is that of its real file.
-                return os.path.realpath(path)
-        except OSError:  # a loop of links
-            continue
-    return None
-
-
-def _version(site: Path) -> tuple[int, int] | None:
-    match = _PYTHON.search(str(site))
-    return (3, int(match[1])) if match else None
+    return list(find_layout(Path(values["home"]).parent, python).sites)
 
 
 def _pth(site: Path, notes: list[str]) -> Iterator[str]:
@@ -157,17 +133,38 @@ def _pth(site: Path, notes: list[str]) -> Iterator[str]:
                     yield directory
 
 
-def _distributions(search: list[str]) -> Iterator[Distribution]:
+def _distributions(search: list[str], notes: list[str]) -> Iterator[Distribution]:
+    """What is installed, as ``importlib.metadata`` finds it; of one name the first directory's."""
+    found: dict[str, str] = {}
     for directory in search:
-        try:
-            names = sorted(os.listdir(directory))
-        except OSError:
-            continue
-        for name in names:
-            info = Path(directory, name)
-            if name.endswith(".dist-info") and os.path.isdir(info):
-                found = load_distribution(info)
-                yield found if found.editable is None else _with_sources(found)
+        for name in _names(Path(directory)):
+            if not _is_record(name) and not _is_egg(directory, name):
+                continue
+            if name.startswith("~"):
+                notes.append(f"{directory}/{name} is what an uninstall left that broke off")
+                continue
+            distribution = load_distribution(Path(directory, name))
+            if distribution is None or (
+                found.setdefault(distribution.name, distribution.site) != distribution.site
+            ):
+                continue  # no records, or shadowed by what comes first
+            editable = distribution.editable is not None
+            yield _with_sources(distribution) if editable else distribution
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def _is_record(name: str) -> bool:
+    return name.endswith((".dist-info", ".egg-info"))
+
+
+def _is_egg(directory: str, name: str) -> bool:
+    return name == "EGG-INFO" and directory.endswith(".egg")
 
 
 def _with_sources(found: Distribution) -> Distribution:

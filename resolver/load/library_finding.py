@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Sequence
 
 from resolver.load.distribution import Distribution
@@ -11,6 +12,7 @@ from resolver.load.preload import Preloaded
 from resolver.load.process import MissingLibrary
 from resolver.load.surroundings import Surroundings
 from resolver.load.system_library import find_system
+from resolver.model.command import Command
 from resolver.model.knowledge import Library
 from resolver.model.reason import Code, Reason, Severity
 
@@ -48,7 +50,7 @@ def missing_library(
     if shadow is not None:
         path, leftover, folder = shadow
         lies = posixpath.dirname(places[0][0]) if places else None
-        way = f", or: sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'"
+        way = f", or: {_to_cache(lies)}" if lies else ""
         return Reason(
             code=Code.SHADOWED_LIBRARY,
             severity=severity,
@@ -59,7 +61,7 @@ def missing_library(
             found=f"{around.shown(path)} of {leftover}, which {around.torch} loads instead: "
             f"it looks in {folder} first",
             evidence=f"{evidence}; the preloads of torch/__init__.py",
-            remedy=f"{around.command('uninstall', leftover.name)}{way if lies else ''}",
+            remedy=f"{around.command('uninstall', leftover.name)}{way}",
         )
     majors = {lib.cuda for lib in around.libraries if lib.soname == name}
     foreign = around.cuda_major is not None and majors and around.cuda_major not in majors
@@ -87,8 +89,7 @@ def missing_library(
             needs=name,
             found=f"{around.shown(places[0][0])}, where the loader does not look",
             evidence=evidence,
-            remedy=f"export LD_LIBRARY_PATH={lies}, or: "
-            f"sudo sh -c 'echo {lies} > /etc/ld.so.conf.d/abilock.conf; ldconfig'",
+            remedy=f"{_to_path(lies)}, or: {_to_cache(lies)}",
         )
     brings = _brings(name, around)
     if brings is not None:
@@ -128,6 +129,18 @@ def missing_library(
         if posixpath.basename(fault.needed_by) == name
         else f"Install what brings {name}.",
     )
+
+
+def _to_path(directory: str) -> str:
+    """What puts a directory before those that LD_LIBRARY_PATH holds already."""
+    rest = '"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
+    return f"export LD_LIBRARY_PATH={shlex.quote(directory)}{rest}"
+
+
+def _to_cache(directory: str) -> str:
+    """What makes every process find a directory's libraries."""
+    line = f"echo {shlex.quote(directory)} > /etc/ld.so.conf.d/abilock.conf; ldconfig"
+    return str(Command.of("sudo", "sh", "-c", line))
 
 
 def _searched(fault: MissingLibrary, around: Surroundings) -> str:

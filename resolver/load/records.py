@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from packaging.version import InvalidVersion, Version
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.surroundings import Surroundings
+from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
+_INFO = re.compile(r"\.(dist|egg)-info/")
 _MAX_HASHED = 512 << 20
 
 
@@ -30,7 +33,7 @@ def check_records(
     marker: Mapping[str, str],
 ) -> tuple[Reason, ...]:
     """Broken records, collisions, versions that do not go together. Cost: a stat a native file."""
-    reasons: list[Reason] = []
+    reasons = [*_interpreter(environment)]
     for distribution in environment.distributions:
         reasons += _problems(distribution, around)
     reasons += _twice(environment, around)
@@ -52,7 +55,7 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
             evidence=f"{distribution.site}/{distribution.info}",
             remedy=again,
         )
-    own = any(".dist-info/" not in file.path for file in distribution.files)
+    own = any(not _INFO.search(file.path) for file in distribution.files)
     bare = not own and not distribution.problems and distribution.editable is None
     if distribution.name.startswith("nvidia-") and bare:
         yield Reason(
@@ -67,23 +70,38 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
 
 
 def _twice(environment: Environment, around: Surroundings) -> Iterator[Reason]:
-    seen: dict[str, Distribution] = {}
-    for distribution in environment.distributions:
-        first = seen.setdefault(distribution.name, distribution)
-        if first is distribution:
-            continue
-        if first.site != distribution.site:
-            continue  # a virtual environment over another one: the first answers
+    for stale in environment.stale:
+        kept, left = stale.kept, stale.left
+        again = around.command("install --reinstall", f"{kept.name}=={kept.version}")
+        remove = f"rm -r {shlex.quote(f'{left.site}/{left.info}')}"
+        lie = f"the files that lie there are those of {kept.version}"
         yield Reason(
             code=Code.BROKEN_INSTALL,
             severity=Severity.DEGRADED,
-            subject=str(first),
-            object=str(distribution),
+            subject=str(kept),
+            object=str(left),
             needs="one version of a package",
-            found=f"{first.info} and {distribution.info}",
-            evidence=f"the directories of {first.site}",
-            remedy=around.command("install --reinstall", first.name),
+            found=f"{kept.info} and {left.info}" + (f"; {lie}" if stale.sure else ""),
+            evidence=f"the directories of {kept.site}"
+            + ("; the files that each recorded" if stale.sure else ""),
+            remedy=remove if stale.sure and stale.whole else f"{remove} && {again}",
         )
+
+
+def _interpreter(environment: Environment) -> Iterator[Reason]:
+    if environment.dangling is None:
+        return
+    version = "" if environment.version is None else " {}.{}".format(*environment.version)
+    kept = ("--allow-existing", *(("--python", version.strip()) if version else ()))
+    yield Reason(
+        code=Code.BROKEN_INSTALL,
+        severity=Severity.FATAL,
+        subject=f"Python{version}",
+        needs="an interpreter",
+        found=environment.dangling,
+        evidence=f"the links of {environment.prefix}/bin",
+        remedy=str(Command.of("uv", "venv", *kept, environment.prefix)),
+    )
 
 
 # files that two wheels wrote
@@ -95,7 +113,7 @@ def _collisions(environment: Environment, around: Surroundings) -> Iterator[Reas
     names: dict[tuple[str, str], tuple[Distribution, Distribution]] = {}
     for distribution in environment.distributions:
         for file in distribution.files:
-            if not file.digest or ".dist-info/" in file.path:
+            if not file.digest or _INFO.search(file.path):
                 continue
             path = f"{distribution.site}/{file.path}"
             first = owners.setdefault(path, (distribution, file))
@@ -193,7 +211,7 @@ def _requirements(
                 found=found.version if found is not None else "not installed",
                 grade=Grade.DECLARED,
                 evidence=f"Requires-Dist of {distribution}",
-                remedy=around.command("install", f"'{requirement.name}{requirement.specifier}'"),
+                remedy=around.command("install", f"{requirement.name}{requirement.specifier}"),
             )
 
 

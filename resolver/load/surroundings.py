@@ -12,6 +12,7 @@ from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Attempt
 from resolver.load.system_library import SystemLibrary
+from resolver.model.command import Command
 from resolver.model.knowledge import Library
 
 
@@ -100,5 +101,6 @@ class Surroundings:
         return path
 
     def command(self, verb: str, *names: str) -> str:
-        """``uv pip install --python PREFIX NAME...``."""
-        return f"uv pip {verb} --python {self.environment.prefix} {' '.join(names)}"
+        """``uv pip install --python PREFIX NAME...``, quoted for a shell."""
+        place = "--target" if self.environment.kind == "directory" else "--python"
+        return str(Command.of("uv", "pip", *verb.split(), place, self.environment.prefix, *names))

@@ -186,7 +186,11 @@ def test_a_library_that_is_there_and_not_found(world: World) -> None:
     assert reason.found == "other/libs/libodd.so.9, where the loader does not look"
     assert reason.object == "other 2.0"
     assert reason.remedy is not None
-    assert reason.remedy.startswith(f"export LD_LIBRARY_PATH={world.site}/other/libs, or: ")
+    libraries = f"{world.site}/other/libs"
+    assert reason.remedy == (
+        f'export LD_LIBRARY_PATH={libraries}"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}", or: sudo sh '
+        f"-c 'echo {libraries} > /etc/ld.so.conf.d/abilock.conf; ldconfig'"
+    )
 
 
 def test_an_own_library_is_loaded_by_the_package(world: World) -> None:

@@ -21,9 +21,9 @@ HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 36
 class World:
     """A virtual environment for Python 3.12 without an interpreter."""
 
-    def __init__(self, prefix: Path) -> None:
+    def __init__(self, prefix: Path, site: str = "lib/python3.12/site-packages") -> None:
         self.prefix = prefix
-        self.site = prefix / "lib/python3.12/site-packages"
+        self.site = prefix / site
         self.site.mkdir(parents=True)
         (prefix / "pyvenv.cfg").write_text("home = /nowhere\n")
 

@@ -1,0 +1,170 @@
+"""Where a prefix keeps its packages, and for which Python.
+
+A prefix may hold the packages of several Pythons, links between their directories (conda makes
+``lib/python3.1`` one of ``lib/python3.11``), and on Debian directories of no Python in particular.
+What counts is the name of the directory itself, never what stands in the path before it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PYTHON = re.compile(r"python(3)\.(\d+)(t?)")
+_STATED = re.compile(r"(?m)^version(?:_info)?\s*=\s*(3)\.(\d+)")
+_SHARED = "lib/python3/dist-packages"
+_MAX_CONFIG = 1 << 16
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PythonName:
+    """``python3.13t``: a Python by the name of its directories and programs."""
+
+    major: int
+    minor: int
+    free_threaded: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}" + ("t" if self.free_threaded else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The packages of one Python in a prefix.
+
+    ``sites`` are in the order of sys.path. ``program`` is the real file of its interpreter, None
+    where there is none that can be read; ``dangling`` says which link of ``bin`` leads where no
+    file is. ``others`` are Pythons that have packages here too.
+    """
+
+    sites: tuple[Path, ...]
+    python: PythonName | None
+    program: str | None
+    dangling: str | None = None
+    others: tuple[PythonName, ...] = ()
+
+
+def find_layout(prefix: Path, wanted: PythonName | None = None) -> Layout:
+    """The layout of ``prefix`` for ``wanted``, else for the Python that runs there.
+
+    That is what pyvenv.cfg states, else the one that ``bin/python`` is, else the newest that has
+    packages.
+    """
+    homes, kinds = _homes(prefix)
+    places: dict[PythonName, list[Path]] = {}
+    for home in homes:
+        for python, site in _sites(home, kinds):
+            places.setdefault(python, []).append(site)
+    shared = [site for home in homes if (site := home / _SHARED).is_dir()]
+    chosen = wanted or _stated(prefix) or next(filter(None, map(_running, reversed(homes))), None)
+    if places and wanted is None and chosen not in places and not (shared and chosen):
+        chosen = max(places)
+    sites = [*(places.get(chosen, ()) if chosen else ()), *shared]
+    program = dangling = None
+    for home in homes:
+        found = _program(home, chosen)
+        program, dangling = program or found[0], dangling or found[1]
+    return Layout(
+        sites=tuple(_distinct(sites)),
+        python=chosen,
+        program=program,
+        dangling=None if program else dangling,
+        others=tuple(sorted(set(places) - {chosen})),
+    )
+
+
+def _homes(prefix: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The prefixes whose packages one interpreter sees, and what their directories are called.
+
+    Debian's Python has its own in ``/usr`` and what pip installs in ``/usr/local``, which comes
+    first; a Python that was built into ``/usr/local`` sees nothing of that.
+    """
+    if (prefix / _SHARED).is_dir():
+        return [prefix / "local", prefix], ("dist-packages",)
+    own = any((prefix / "lib").glob("python3*/site-packages"))
+    if prefix.name == "local" and not own and (prefix.parent / _SHARED).is_dir():
+        return [prefix, prefix.parent], ("dist-packages",)
+    return [prefix], ("site-packages", "dist-packages")
+
+
+def python_of(site: Path) -> PythonName | None:
+    """The Python whose ``lib/python3.N/site-packages`` this is.
+
+    By the real name of ``python3.N``, since links have others; else by that of the link.
+    """
+    names = (os.path.basename(os.path.realpath(site.parent)), site.parent.name)
+    return next((found for name in names if (found := _parse(name))), None)
+
+
+def _sites(home: Path, kinds: Iterable[str]) -> Iterator[tuple[PythonName, Path]]:
+    for lib in ("lib", "lib64"):
+        for kind in kinds:
+            for site in sorted((home / lib).glob(f"python3.*/{kind}")):
+                python = python_of(site)
+                if python is not None and site.is_dir():
+                    yield python, site
+
+
+def _parse(name: str) -> PythonName | None:
+    match = _PYTHON.fullmatch(name)
+    return None if match is None else PythonName(int(match[1]), int(match[2]), bool(match[3]))
+
+
+def _distinct(sites: Iterable[Path]) -> Iterator[Path]:
+    """Each directory once, by its own name rather than by that of a link to it."""
+    chosen: dict[Path, Path] = {}
+    for site in sites:
+        real = Path(os.path.realpath(site))
+        first = chosen.setdefault(real, site)
+        if first.parent.name != real.parent.name == site.parent.name:
+            chosen[real] = site
+    yield from chosen.values()
+
+
+def _stated(prefix: Path) -> PythonName | None:
+    """What pyvenv.cfg says; the free-threaded build has the same version there."""
+    try:
+        text = (prefix / "pyvenv.cfg").read_text("utf-8", "replace")[:_MAX_CONFIG]
+    except OSError:
+        return None
+    match = _STATED.search(text)
+    if match is None:
+        return None
+    threaded = f"lib/python{match[1]}.{match[2]}t"
+    return PythonName(int(match[1]), int(match[2]), (prefix / threaded).is_dir())
+
+
+def _running(home: Path) -> PythonName | None:
+    """The Python that ``bin/python`` is, by the name of its real file."""
+    for name in ("python", "python3"):
+        path = home / "bin" / name
+        if os.path.islink(path):
+            return _parse(os.path.basename(os.path.realpath(path)))
+    return None
+
+
+def _program(home: Path, python: PythonName | None) -> tuple[str | None, str | None]:
+    """The interpreter's real file, or which link leads where no file is."""
+    dangling = None
+    names = [f"python{python}"] if python is not None else []
+    for name in (*names, "python", "python3"):
+        path = home / "bin" / name
+        real = os.path.realpath(path)
+        named = _parse(os.path.basename(real))
+        if python is not None and named is not None and named != python:
+            continue  # of another Python
+        try:
+            os.stat(path)
+        except OSError as error:
+            if error.errno in _GONE and os.path.islink(path) and dangling is None:
+                dangling = f"{path} leads to {real}, which is not there"
+            continue
+        if os.access(path, os.R_OK) and os.path.isfile(path):
+            # The kernel follows links, and so $ORIGIN of a program is that of its real file.
+            return real, None
+    return None, dangling

@@ -1,0 +1,88 @@
+"""Records that outlived their files: two releases of one package, of which one is there.
+
+An uninstall or upgrade that broke off leaves both ``torch-2.8.0.dist-info`` and
+``torch-2.9.1.dist-info``. Python takes either; the files are those of one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from resolver.load.distribution import Distribution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """Two records of one name in one directory: ``kept`` is the one whose files lie there.
+
+    ``sure`` says that the files tell which, and ``whole`` that all of its files are as recorded.
+    """
+
+    kept: Distribution
+    left: Distribution
+    sure: bool
+    whole: bool
+
+
+def set_stale_aside(
+    distributions: Iterable[Distribution],
+) -> tuple[tuple[Distribution, ...], tuple[Stale, ...]]:
+    """The distributions that are there, and the records that are not theirs.
+
+    Cost: a stat a file, of packages that are recorded twice.
+    """
+    same: dict[tuple[str, str], list[Distribution]] = {}
+    for distribution in distributions:
+        same.setdefault((distribution.site, distribution.name), []).append(distribution)
+    kept: list[Distribution] = []
+    stale: list[Stale] = []
+    for rows in same.values():
+        if len(rows) == 1:
+            kept += rows
+            continue
+        lost = {row.info: _lost(row) for row in rows}
+        best, *rest = sorted(rows, key=_age, reverse=True)
+        for row in rest:
+            best = row if lost[row.info] < lost[best.info] else best
+        kept.append(best)
+        stale += (
+            Stale(
+                kept=best,
+                left=row,
+                sure=lost[best.info] < lost[row.info],
+                whole=lost[best.info] == 0,
+            )
+            for row in rows
+            if row is not best
+        )
+    return tuple(kept), tuple(stale)
+
+
+def _lost(distribution: Distribution) -> float:
+    """Which part of its recorded files is not there as recorded; all of it where none is named."""
+    own = [
+        file
+        for file in distribution.files
+        if not file.path.startswith((f"{distribution.info}/", "../"))
+    ]
+    lost = sum(not _is_there(distribution.site, file.path, file.size) for file in own)
+    return lost / len(own) if own else 1.0
+
+
+def _is_there(site: str, path: str, size: int | None) -> bool:
+    try:
+        found = os.stat(os.path.join(site, path)).st_size
+    except OSError:
+        return False
+    return size is None or found == size
+
+
+def _age(distribution: Distribution) -> tuple[bool, Version, str]:
+    try:
+        return True, Version(distribution.version), distribution.info
+    except InvalidVersion:
+        return False, Version("0"), distribution.info
