@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from contextlib import nullcontext
+from contextlib import redirect_stdout
 
 import typer
 
@@ -59,13 +60,22 @@ def main() -> None:
     """Run the command; exit codes as documented in ``docs/cli.md``."""
     console.prepare()
     try:
-        with console.answering() if _asks_help() else nullcontext():
-            app()
+        _help() if _asks_help() else app()
     except AbilockError as error:
         console.failure(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _help() -> None:
+    """Run the command with what typer writes to stdout held back: it has its own broken pipes."""
+    held = io.StringIO()
+    try:
+        with redirect_stdout(held):
+            app()
+    finally:
+        console.data(held.getvalue())
 
 
 def _asks_help() -> bool:

@@ -51,14 +51,16 @@ def prepare() -> None:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Around what writes to stdout: ends quietly when its reader is gone. Raises DiskFailure."""
+    """Around what writes to stdout. Raises DiskFailure.
+
+    When its reader is gone, the rest is lost: the exit code is that of the answer all the same.
+    """
     if sys.stdout is None:
         raise DiskFailure("cannot write to stdout: it is closed")
     try:
         yield
     except BrokenPipeError:
         _silence(sys.stdout)
-        sys.exit(0)
     except OSError as error:
         _silence(sys.stdout)
         cause = (error.strerror or str(error)).lower()

@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+TRACEBACK = "ABILOCK_TRACEBACK"
+# Of an exception's own words.
+_LONGEST = 300
+_PACKAGE = Path(__file__).parent.parent
 
 
 def main() -> None:
-    """Run ``abilock``; exit 130 where it is interrupted, at any moment."""
+    """Run ``abilock``; exit 130 where it is interrupted, at any moment.
+
+    An exception that nobody expected is one line and exit code 3.
+    """
     try:
         from resolver.cli import app
 
         app.main()
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:  # noqa: BLE001 - the last resort: there is nobody above
+        with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or takes no more
+            sys.stderr.write(_told(error))
+            sys.stderr.flush()
+        sys.exit(3)
+
+
+def _told(error: Exception) -> str:
+    """What happened and where, and how to report it."""
+    if os.environ.get(TRACEBACK, "") not in ("", "0"):
+        return "".join(traceback.format_exception(error))
+    detail = " ".join(str(error).split())
+    detail = detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]} ..."
+    what = type(error).__name__ + (f": {detail}" if detail else "")
+    if isinstance(error, MemoryError):
+        return (
+            f"error: out of memory{_place(error)}\n"
+            f"hint: free some; {TRACEBACK}=1 in the environment shows the whole trace\n"
+        )
+    return (
+        f"error: unexpected {what}{_place(error)}\n"
+        "hint: this is a bug in abilock: report it to its maintainers with the trace that the same "
+        f"command shows after export {TRACEBACK}=1\n"
+    )
+
+
+def _place(error: Exception) -> str:
+    """The last line of ours that was run, without the directory that abilock lies in."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f" in {path.relative_to(_PACKAGE.parent)}, line {line}"
+    return place

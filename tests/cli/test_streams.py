@@ -12,6 +12,7 @@ import pytest
 
 from resolver.cli import main as script
 from tests.cli.conftest import clean_environment
+from tests.load.world import World
 
 ABILOCK = (sys.executable, "-c", "from resolver.cli.main import main; main()")
 FULL = "error: cannot write to stdout: no space left on device\n"
@@ -74,18 +75,30 @@ def test_what_stderr_does_not_take_is_lost_and_the_answer_stands(
         assert shell(tmp_path, f"{command} {where.format(full=full)}")[0] == code
 
 
-def test_a_reader_that_goes_is_no_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("knowledge list", 0),
+        ("--help", 0),
+        ("resolve --help", 0),
+        ("check {env}", 1),
+        ("check {env} --format json", 1),
+    ],
+)
+def test_a_reader_that_goes_leaves_the_answer(tmp_path: Path, arguments: str, code: int) -> None:
+    world = World(tmp_path / "env")
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": b"no library"})
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(
-        [*ABILOCK, "knowledge", "list"],
+        [*ABILOCK, *arguments.format(env=world.prefix).split()],
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,
         env=clean_environment(dict(os.environ), tmp_path),
     )
     os.close(writer)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert (ended.returncode, ended.stderr) == (code, b"")
 
 
 def test_a_closed_stdin(tmp_path: Path) -> None:
