@@ -32,6 +32,7 @@ from resolver.model.plural import counted
 from resolver.model.target import Target
 from resolver.render.render_text import conflict_text
 from resolver.solve import strategy
+from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
 from resolver.usecase import session as wiring
 
@@ -162,7 +163,7 @@ def _learn_cell(
     day = chosen.exclude_newer or chosen.date
     today = datetime.now(UTC).date().isoformat()
     pins = [f"{name}=={version}" for name, version in chosen.packages_for(target.machine).items()]
-    request = strategy.Request(
+    request = Request(
         requirements=tuple((Requirement(pin), chosen.id) for pin in pins), use_tuples=False
     )
     moment = wiring.parse_day(day)

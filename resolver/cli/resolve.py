@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from packaging.requirements import Requirement
@@ -31,7 +31,13 @@ from resolver.cli.options import (
 )
 from resolver.errors import UsageError
 from resolver.host.interpreter import probe_host
-from resolver.lockfile.requirements_txt import Stated, collect, distinct, load_requirements
+from resolver.lockfile.requirements_txt import (
+    DEFAULT_ORIGIN,
+    Stated,
+    collect,
+    distinct,
+    load_requirements,
+)
 from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Outcome
@@ -53,6 +59,11 @@ class Prefer(StrEnum):
     KNOWN_GOOD = "known-good"
     NEWEST = "newest"
 
+
+_PREFERENCES: dict[Prefer, Literal["known-good", "newest"]] = {
+    Prefer.KNOWN_GOOD: "known-good",
+    Prefer.NEWEST: "newest",
+}
 
 RequirementArgument = Annotated[
     list[str] | None,
@@ -124,7 +135,13 @@ def resolve(
     channel: ChannelOption = None,
     pre: PreOption = False,
     exclude_newer: NewerOption = None,
-    prefer: Annotated[Prefer, typer.Option(help="What to try first.")] = Prefer.KNOWN_GOOD,
+    prefer: Annotated[
+        Prefer | None,
+        typer.Option(
+            help="What to try first [default: a known-good set, unless a newer one is measured].",
+            show_default=False,
+        ),
+    ] = None,
     no_tuples: NoTuplesOption = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Accept only measured or reported pairs.")
@@ -156,6 +173,7 @@ def resolve(
     from resolver.render.render_text import outcome_text
     from resolver.solve import strategy
     from resolver.solve.relax import find_relaxations
+    from resolver.solve.request import Request
     from resolver.solve.source import build_advice
 
     to_stdout = str(output) == "-"
@@ -183,10 +201,11 @@ def resolve(
     )
     directory = wiring.working_directory()
     stated = collect(requirement or (), requirement_file or (), directory)
-    request = strategy.Request(
+    request = Request(
         requirements=stated,
         constraints=_all_of(constraint),
-        prefer="newest" if prefer is Prefer.NEWEST else "known-good",
+        prefer=None if prefer is None else _PREFERENCES[prefer],
+        is_default=all(origin == DEFAULT_ORIGIN for _, origin in stated),
         use_tuples=not no_tuples,
         strict=strict,
         pre=pre,

@@ -162,7 +162,7 @@ def _judge_with(
 ) -> JudgeSet:
     """What judges a set on a target, over the user's indexes."""
     from resolver.solve.judge import judge
-    from resolver.solve.strategy import Request
+    from resolver.solve.request import Request
 
     def judge_set(
         target: Target, stated: tuple[Stated, ...], repeated: tuple[str, ...]

@@ -269,6 +269,7 @@ class TupleFact(Fact):
     machines: tuple[Machine, ...] = ()
     python: SpecifierText | None = None
     exclude_newer: datetime.date | None = None
+    anchor: Name | None = None
     packages: Annotated[Mapping[Name, VersionText], AfterValidator(some)]
     packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
     channels: Mapping[Name, Slug] = {}
@@ -285,6 +286,12 @@ class TupleFact(Fact):
         listed = set(self.packages).union(*self.packages_by_machine.values())
         if unknown := sorted(set(self.channels) - listed):
             raise ValueError(f"channels names {unknown[0]}, which is not among the packages")
+        if (self.verdict == "good") != (self.anchor is not None):
+            raise ValueError(
+                "a good tuple has an anchor, the package a request must name; a bad one has none"
+            )
+        if self.anchor is not None and self.anchor not in self.packages:
+            raise ValueError(f"the anchor {self.anchor} is not among the packages")
         return self
 
     def value(self, pins: tuple[Requirement, ...] = ()) -> KnownTuple:
@@ -306,6 +313,7 @@ class TupleFact(Fact):
             notes=self.notes,
             remedies=self.remedies,
             exclude_newer=self.exclude_newer.isoformat() if self.exclude_newer else None,
+            anchor=self.anchor,
             packages_by_machine={
                 machine: dict(sorted(changes.items()))
                 for machine, changes in sorted(self.packages_by_machine.items())

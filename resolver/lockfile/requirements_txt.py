@@ -20,6 +20,7 @@ _COMMENT = re.compile(r"(^|\s+)#.*$")
 
 # The default stack: what an engineer who serves models on a GPU starts from.
 DEFAULT_STACK = ("torch", "sgl-kernel", "flashinfer-python")
+DEFAULT_ORIGIN = "default stack"
 
 
 def parse_requirement(text: str, origin: str) -> Stated:
@@ -162,4 +163,4 @@ def collect(arguments: Iterable[str], files: Iterable[Path], directory: Path) ->
             hint="write one a line: name, name==1.2 or name>=1.2,<2",
         )
     own = load_project(directory)
-    return own or tuple(parse_requirement(text, "default stack") for text in DEFAULT_STACK)
+    return own or tuple(parse_requirement(text, DEFAULT_ORIGIN) for text in DEFAULT_STACK)

@@ -100,7 +100,8 @@ class KnownTuple:
     whose version has a local part on x86_64 and none on aarch64); ``packages_for`` merges the two.
     ``channels`` names the channel a package must come from, where that is part of the fact.
     ``exclude_newer`` (ISO date) is the day whose index the pins were solved on.
-    A bad tuple carries the Reason it is rejected with. ``remedies`` are for people.
+    ``anchor`` is the package that a good tuple is a set for: who does not ask for it does not get
+    the set. A bad tuple carries the Reason it is rejected with. ``remedies`` are for people.
     """
 
     id: str
@@ -119,6 +120,7 @@ class KnownTuple:
     notes: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     exclude_newer: str | None = None
+    anchor: NormalizedName | None = None
     packages_by_machine: Mapping[str, Mapping[NormalizedName, Version]] = field(
         default_factory=dict
     )

@@ -15,7 +15,7 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Grade, Reason
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours
-from resolver.solve.strategy import Request
+from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
 
 _ENOUGH = 3

@@ -19,8 +19,9 @@ from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
 from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
+from resolver.solve.request import Request
 from resolver.solve.source import build_advice
-from resolver.solve.strategy import TORCH, Request, resolve
+from resolver.solve.strategy import TORCH, resolve
 from resolver.solve.workspace import Workspace
 
 # Reasons that say that a file could not be read, not that the set fails.

@@ -21,7 +21,8 @@ from resolver.model.outcome import Alternative, Change, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.near import Distance, around, distance, pinned
-from resolver.solve.strategy import Request, attempt
+from resolver.solve.request import Request
+from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
 
 MAX_SOLVES = 12

@@ -12,7 +12,8 @@ from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Change, Outcome
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours, Trial
-from resolver.solve.strategy import Request, attempt
+from resolver.solve.request import Request
+from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
 
 _ENOUGH = 6

@@ -1,17 +1,14 @@
-"""How a request becomes solves: known-good tuples as a whole first, then the newest that fits.
+"""How a request becomes solves: of known-good sets, and of the newest that fits.
 
-The order is DESIGN's: best grade first, then newest; an existing lock's pins are kept.
+An existing lock's pins are kept.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
@@ -24,33 +21,15 @@ from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.chosen import file_remarks, missing_extras, packages_of
 from resolver.solve.diagnose import diagnose
+from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.newest import solve_newest
 from resolver.solve.pairs import find_pairs
 from resolver.solve.provider import Problem
+from resolver.solve.request import Request
 from resolver.solve.run import Failure, Solution, solve
 from resolver.solve.workspace import Workspace
 
 TORCH = canonicalize_name("torch")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the user asks for.
-
-    ``locked`` are the pins of an existing lock that are to be kept, ``nearest`` by project the
-    versions to try first. ``requirements`` and ``constraints`` come with the words for where they
-    were stated. ``options`` are what commands repeat of the user's own: ``--python 3.12``.
-    """
-
-    requirements: tuple[tuple[Requirement, str], ...]
-    constraints: tuple[tuple[Requirement, str], ...] = ()
-    prefer: Literal["known-good", "newest"] = "known-good"
-    use_tuples: bool = True
-    strict: bool = False
-    pre: bool = False
-    locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
-    nearest: Mapping[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
 
 
 def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome:
@@ -89,22 +68,29 @@ def _attempt(
     if any(need.reason is not None for need in workspace.rules.target_needs()):
         # The wish itself cannot hold: no index has to be asked.
         return Failure(causes=())
-    if request.use_tuples and request.prefer == "known-good":
-        for known in ranked_tuples(knowledge, workspace.target, request):
-            problem = tuple_problem(base, known, workspace.target, request)
-            result = solve(workspace, problem)
-            if isinstance(result, Solution):
-                told = [*notes, *_newer(workspace, base, result)]
-                accepted = _accept(workspace, knowledge, request, result, known, told)
-                if accepted.verdict == "solved" or request.strict:
-                    return accepted
-                notes.append(f"known-good set {known.id} was tried and does not load with the rest")
-                continue
-            notes.append(f"known-good set {known.id} was tried and does not fit this request")
-    result = solve_newest(workspace, base)
-    if isinstance(result, Solution):
-        return _accept(workspace, knowledge, request, result, None, notes)
-    return result
+
+    def newest() -> Outcome | Failure:
+        result = solve_newest(workspace, base)
+        if isinstance(result, Failure):
+            return result
+        return _accept(workspace, knowledge, request, result, None, [])
+
+    def with_set(known: KnownTuple) -> Outcome | Failure:
+        result = solve(workspace, tuple_problem(base, known, workspace.target, request))
+        if isinstance(result, Failure):
+            return result
+        told = _newer(workspace, base, result)
+        return _accept(workspace, knowledge, request, result, known, told)
+
+    sets: list[KnownTuple] = []
+    if request.use_tuples and request.prefer != "newest":
+        sets = ranked_tuples(knowledge, workspace.target, request)
+    choice = Choice(request, newest, with_set)
+    answer = choice.made(sets, workspace.target.machine)
+    if isinstance(answer, Failure):
+        notes += choice.notes
+        return answer
+    return replace(answer, notes=(*choice.notes, *answer.notes))
 
 
 def _newer(workspace: Workspace, problem: Problem, solution: Solution) -> list[str]:
@@ -169,74 +155,6 @@ def base_problem(
         ),
         pre=request.pre,
     )
-
-
-# known-good tuples
-
-
-def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
-    """Every project that a known-good tuple chooses a version of."""
-    return frozenset(
-        name
-        for known in knowledge.tuples
-        if known.verdict == "good"
-        for packages in (known.packages, *known.packages_by_machine.values())
-        for name in packages
-    )
-
-
-def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> list[KnownTuple]:
-    """The known-good tuples to try: those that cover the request, best grade and newest first.
-
-    A tuple covers a request when it speaks for the target, chooses a version of at least one
-    requested project, of every requested project that any tuple speaks of, and none that the
-    request or the existing lock excludes.
-    """
-    stack = stack_projects(knowledge)
-    wanted: dict[NormalizedName, SpecifierSet] = {}
-    for requirement, _ in (*request.requirements, *request.constraints):
-        name = canonicalize_name(requirement.name)
-        wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
-    asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
-
-    chosen = asked & stack
-
-    def fits(known: KnownTuple) -> bool:
-        members = known.packages_for(target.machine)
-        return (
-            known.verdict == "good"
-            and bool(chosen)
-            and chosen <= set(members)
-            and known.speaks_for(target)
-            and all(
-                specifier.contains(members[name], prereleases=True)
-                for name, specifier in wanted.items()
-                if name in members
-            )
-            and all(request.locked.get(name, members[name]) == members[name] for name in chosen)
-        )
-
-    fitting = [known for known in knowledge.tuples if fits(known)]
-    fitting.sort(key=lambda known: known.id)
-    fitting.sort(key=lambda known: known.date, reverse=True)
-    fitting.sort(key=lambda known: (known.grade.rank, len(known.packages) - len(asked)))
-    return fitting
-
-
-def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Request) -> Problem:
-    """The request with the tuple's members fixed and its closure preferred."""
-    constraints = dict(base.constraints)
-    for name, version in known.packages_for(target.machine).items():
-        fixed = Wanted(name, SpecifierSet(f"=={version}"), None, f"known-good set {known.id}")
-        constraints[name] = (*constraints.get(name, ()), fixed)
-    preferences = dict(base.preferences)
-    for pin in known.pins:
-        if pin.marker is None or pin.marker.evaluate(target.environment):
-            name = canonicalize_name(pin.name)
-            version = Version(next(iter(pin.specifier)).version)
-            locked = () if name not in request.locked else (request.locked[name],)
-            preferences[name] = (*locked, version)
-    return replace(base, constraints=constraints, preferences=preferences)
 
 
 # known-bad tuples

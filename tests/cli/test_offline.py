@@ -70,12 +70,18 @@ def test_twice_the_same_bytes(run: Run) -> None:
 
 
 def test_sglang_takes_what_it_pins(run: Run) -> None:
-    result = run("resolve", "sglang==0.5.9", *BLACKWELL, *X86, "--python", "3.12")
+    asked = ("sglang==0.5.9", *BLACKWELL, *X86, "--python", "3.12")
+    result = run("resolve", *asked, "--prefer", "known-good")
     assert result.code == 0, result.err
     found = pins()
     assert len(found) > 150
     assert (found["torch"], found["flashinfer-python"]) == ("2.9.1+cu130", "0.6.3")
     assert "Known-good set: sglang-0.5.9-cu130, declared 2026-02-28" in result.err
+    # Its torchao skips its extension: by itself abilock does not call that known good.
+    result = run("resolve", *asked, "--upgrade")
+    assert result.code == 0, result.err
+    assert pins() == found
+    assert "known-good set sglang-0.5.9-cu130 was passed over: it is degraded" in result.err
 
 
 def test_why_the_pair_of_the_report_fails(run: Run) -> None:

@@ -102,6 +102,7 @@ verdict = "good"
 grade = "reported"
 source = "report"
 date = 2026-01-01
+anchor = "torch"
 exclude-newer = 2026-01-02
 cuda = ["13.0"]
 archs = ["sm_120"]

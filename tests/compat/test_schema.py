@@ -124,6 +124,18 @@ def test_the_small_database_has_the_form(tmp_path: Path, name: str) -> None:
         ),
         (
             "good.toml",
+            'anchor = "torch"',
+            "",
+            "a good tuple has an anchor, the package a request must name; a bad one has none",
+        ),
+        (
+            "good.toml",
+            'anchor = "torch"',
+            'anchor = "triton"',
+            "the anchor triton is not among the packages",
+        ),
+        (
+            "good.toml",
             '[channels]\ntorch = "pytorch"',
             '[channels]\ntriton = "pytorch"',
             "channels names triton, which is not among the packages",

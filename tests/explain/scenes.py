@@ -21,8 +21,9 @@ from resolver.render.render_text import judgement_text, outcome_text
 from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
 from resolver.solve.relax import find_relaxations
+from resolver.solve.request import Request
 from resolver.solve.source import build_advice
-from resolver.solve.strategy import TORCH, Request, resolve
+from resolver.solve.strategy import TORCH, resolve
 from resolver.solve.workspace import Workspace
 from tests.support.fakes import (
     FakeEvidence,

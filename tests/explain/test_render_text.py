@@ -186,6 +186,7 @@ def test_a_solution_with_everything_there_is_to_say() -> None:
         "Ext ~= 1.0",
         knowledge=make_knowledge(known),
         rules=rules,
+        prefer="known-good",
     )
     assert (
         outcome_text(outcome, today=TODAY)

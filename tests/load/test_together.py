@@ -31,7 +31,9 @@ def answer(severity: Severity, version: str = "") -> Outcome:
 
     workspace = make_workspace(TEXT)
     workspace.together = together
-    return resolve(workspace, make_knowledge(KNOWN), make_request("torch", "ext"))
+    return resolve(
+        workspace, make_knowledge(KNOWN), make_request("torch", "ext", prefer="known-good")
+    )
 
 
 def test_what_degrades_goes_into_the_answer() -> None:

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from resolver.errors import Unreachable
 from resolver.model.host import GPU, HostNeed
 from resolver.model.knowledge import KnownTuple
-from resolver.model.reason import Code
-from resolver.solve.strategy import ranked_tuples
+from resolver.model.outcome import Pair
+from resolver.model.reason import Code, Grade
+from resolver.solve.known_good import ranked_tuples
 from tests.support.fakes import (
+    FakeEvidence,
     FakeIndex,
     FakeRules,
     answer,
@@ -169,23 +172,129 @@ def test_rank(tuples: list[KnownTuple], order: list[str]) -> None:
 def test_known_good_sets(
     asked: list[str], options: dict[str, Any], expected: dict[str, str]
 ) -> None:
+    options = {"prefer": "known-good", **options}
     outcome = answer(TEXT, *asked, knowledge=make_knowledge(OLD, NEW), **options)
     assert pins(outcome) == expected
 
 
 def test_the_answer_names_its_set() -> None:
-    assert answer(TEXT, "ext", knowledge=make_knowledge(OLD, NEW)).tuple_ == NEW
-    assert answer(TEXT, "ext==3.0", knowledge=make_knowledge(OLD, NEW)).tuple_ is None
+    known = make_knowledge(OLD, NEW)
+    assert answer(TEXT, "ext", knowledge=known, prefer="known-good").tuple_ == NEW
+    assert answer(TEXT, "ext==3.0", knowledge=known, prefer="known-good").tuple_ is None
 
 
 def test_a_set_that_does_not_solve_is_passed_over_with_a_note() -> None:
     gone = make_tuple("torch 2.10.0, ext 9.0", date="2026-05-01")
-    outcome = answer(TEXT, "ext", knowledge=make_knowledge(OLD, gone))
+    outcome = answer(TEXT, "ext", knowledge=make_knowledge(OLD, gone), prefer="known-good")
     assert outcome.tuple_ == OLD
     assert outcome.notes == (
         "known-good set torch-2.10.0-ext-9.0 was tried and does not fit this request",
         "newer releases are listed: ext 3.0; --prefer newest tries them first",
     )
+
+
+X = "cp312-cp312-linux_x86_64"
+NATIVE = f"""
+torch 2.9.1
+torch 2.11.0
+ext 1.0 {X} needs torch==2.9.1
+ext 3.0 {X} needs torch==2.11.0
+"""
+
+
+def _evidence(**changes: Any) -> FakeEvidence:
+    grades = {("ext 1.0", "torch 2.9.1"): "measured", ("ext 3.0", "torch 2.11.0"): "measured"}
+    found = {
+        key: Pair(extension=key[0], torch=key[1], grade=Grade(grade), evidence="bytes")
+        for key, grade in {**grades, **changes.pop("grades", {})}.items()
+    }
+    return FakeEvidence(pairs=found, **changes)
+
+
+DEGRADED = make_reason("missing-symbol", "ext", severity="degraded")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "notes"),
+    [
+        pytest.param(
+            {},
+            "3.0",
+            ("torch-2.9.1-ext-1.0 was passed over: ext 3.0 is newer and measured throughout",),
+            id="newer-and-measured",
+        ),
+        pytest.param(
+            {"evidence": _evidence(grades={("ext 3.0", "torch 2.11.0"): "inferred"})},
+            "1.0",
+            ("newer releases are listed: ext 3.0",),
+            id="newer-and-not-measured",
+        ),
+        pytest.param(
+            {"evidence": _evidence(said={("ext 3.0", "torch 2.11.0"): (DEGRADED,)})},
+            "1.0",
+            ("newer releases are listed: ext 3.0",),
+            id="newer-and-degraded",
+        ),
+        pytest.param(
+            {
+                "evidence": _evidence(
+                    grades={("ext 3.0", "torch 2.11.0"): "inferred"},
+                    said={("ext 1.0", "torch 2.9.1"): (DEGRADED,)},
+                )
+            },
+            "3.0",
+            ("torch-2.9.1-ext-1.0 was passed over: it is degraded",),
+            id="the-set-degraded",
+        ),
+        pytest.param(
+            {
+                "evidence": _evidence(said={("ext 1.0", "torch 2.9.1"): (DEGRADED,)}),
+                "prefer": "known-good",
+            },
+            "1.0",
+            ("newer releases are listed: ext 3.0",),
+            id="the-set-degraded-and-asked-for",
+        ),
+        pytest.param(
+            {"is_default": True}, "1.0", ("newer releases are listed: ext 3.0",), id="default-stack"
+        ),
+        pytest.param({"prefer": "newest"}, "3.0", (), id="newest"),
+    ],
+)
+def test_when_a_set_yields(options: dict[str, Any], expected: str, notes: tuple[str, ...]) -> None:
+    options = {"evidence": _evidence(), "knowledge": make_knowledge(OLD), **options}
+    outcome = answer(NATIVE, "ext", **options)
+    assert pins(outcome)["ext"] == expected
+    assert len(outcome.notes) == len(notes)
+    for told, part in zip(outcome.notes, notes, strict=True):
+        assert part in told
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"prefer": "known-good"}, {"is_default": True}], ids=["unset", "asked", "stack"]
+)
+def test_a_set_is_not_for_who_does_not_ask_for_its_anchor(options: dict[str, Any]) -> None:
+    known = make_knowledge(make_tuple("torch 2.9.1, ext 1.0, more 1.0"))
+    outcome = answer(f"{NATIVE}\nmore 1.0\nmore 2.0", "torch", "more", knowledge=known, **options)
+    assert pins(outcome) == {"torch": "2.11.0", "more": "2.0"}
+    assert outcome.tuple_ is None
+
+
+def test_a_degraded_set_is_better_than_no_answer() -> None:
+    text = f"torch 2.9.1\next 1.0 {X} needs torch==2.9.1\next 3.0rc1 {X} needs gone"
+    degraded = _evidence(said={("ext 1.0", "torch 2.9.1"): (DEGRADED,)})
+    known = make_knowledge(OLD)
+    index = FakeIndex(text, unreachable=["gone"])
+    outcome = answer(index, "ext", knowledge=known, evidence=degraded, pre=True)
+    assert (outcome.tuple_, pins(outcome)["ext"]) == (OLD, "1.0")
+
+
+def test_where_the_indexes_are_silent_a_set_may_answer() -> None:
+    index = FakeIndex(f"{NATIVE}\next 4.0 {X} needs gone", unreachable=["gone"])
+    outcome = answer(index, "ext", knowledge=make_knowledge(OLD), evidence=_evidence())
+    assert outcome.tuple_ == OLD
+    with pytest.raises(Unreachable):
+        answer(index, "ext", knowledge=make_knowledge(), evidence=_evidence())
 
 
 def test_versions_by_machine() -> None:
@@ -195,7 +304,8 @@ def test_versions_by_machine() -> None:
         packages_by_machine={"aarch64": make_tuple("torch 2.9.1").packages},
     )
     knowledge = make_knowledge(known)
-    assert pins(answer(text, "torch", knowledge=knowledge)) == {"torch": "2.9.1+cu130"}
+    here = answer(text, "torch", knowledge=knowledge, prefer="known-good")
+    assert pins(here) == {"torch": "2.9.1+cu130"}
     arm = answer(text, "torch==2.9.1", knowledge=knowledge, target=make_target(machine="aarch64"))
     assert arm.tuple_ == known
 

@@ -44,7 +44,8 @@ from resolver.model.target import Target
 from resolver.solve.candidate import Bound
 from resolver.solve.catalog import Catalog, CatalogBuilder
 from resolver.solve.judge import judge
-from resolver.solve.strategy import Request, resolve
+from resolver.solve.request import Request
+from resolver.solve.strategy import resolve
 from resolver.solve.workspace import Workspace
 
 
@@ -291,7 +292,10 @@ def make_reason(code: str = "known-bad", subject: str = "a 1.0", **changes: Any)
 
 
 def make_tuple(packages: str, verdict: str = "good", **changes: Any) -> KnownTuple:
-    """A known tuple of ``torch 2.9.1, ext 1.0``; its id is the same text with dashes."""
+    """A known tuple of ``torch 2.9.1, ext 1.0``; its id is the same text with dashes.
+
+    The anchor of a good one is the second package, or the only one.
+    """
     members = {
         canonicalize_name(name): Version(version)
         for name, version in (part.split() for part in packages.split(","))
@@ -310,6 +314,8 @@ def make_tuple(packages: str, verdict: str = "good", **changes: Any) -> KnownTup
     values["pins"] = tuple(map(Requirement, values.get("pins", ())))
     if isinstance(values.get("python"), str):
         values["python"] = SpecifierSet(values["python"])
+    if verdict == "good":
+        values.setdefault("anchor", list(members)[:2][-1])
     if verdict == "bad":
         subject, _, rest = packages.partition(", ")
         values.setdefault("reason", make_reason(subject=subject, object=rest or None))

@@ -1,0 +1,192 @@
+"""Known-good sets: which of them a request may get, and when one yields to a newer set.
+
+A set answers where its anchor is asked for. Unless the user prefers it by name it yields to a
+newer set whose every pair is measured, and, where anything else solves, when it is degraded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.errors import IndexFailure
+from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.outcome import Outcome
+from resolver.model.reason import Grade, Severity
+from resolver.model.target import Target
+from resolver.solve.candidate import Wanted
+from resolver.solve.provider import Problem
+from resolver.solve.request import Request
+from resolver.solve.run import Failure
+
+
+def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
+    """Every project that a known-good tuple chooses a version of."""
+    return frozenset(
+        name
+        for known in knowledge.tuples
+        if known.verdict == "good"
+        for packages in (known.packages, *known.packages_by_machine.values())
+        for name in packages
+    )
+
+
+def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> list[KnownTuple]:
+    """The known-good tuples to try: those that cover the request, best grade and newest first.
+
+    A tuple covers a request that asks for its anchor when it speaks for the target, chooses a
+    version of every requested project that any tuple speaks of, and none that the request or the
+    existing lock excludes.
+    """
+    stack = stack_projects(knowledge)
+    wanted: dict[NormalizedName, SpecifierSet] = {}
+    for requirement, _ in (*request.requirements, *request.constraints):
+        name = canonicalize_name(requirement.name)
+        wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
+    asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
+
+    chosen = asked & stack
+
+    def fits(known: KnownTuple) -> bool:
+        members = known.packages_for(target.machine)
+        return (
+            known.verdict == "good"
+            and known.anchor in asked
+            and chosen <= set(members)
+            and known.speaks_for(target)
+            and all(
+                specifier.contains(members[name], prereleases=True)
+                for name, specifier in wanted.items()
+                if name in members
+            )
+            and all(request.locked.get(name, members[name]) == members[name] for name in chosen)
+        )
+
+    fitting = [known for known in knowledge.tuples if fits(known)]
+    fitting.sort(key=lambda known: known.id)
+    fitting.sort(key=lambda known: known.date, reverse=True)
+    fitting.sort(key=lambda known: (known.grade.rank, len(known.packages) - len(asked)))
+    return fitting
+
+
+def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Request) -> Problem:
+    """The request with the tuple's members fixed and its closure preferred."""
+    constraints = dict(base.constraints)
+    for name, version in known.packages_for(target.machine).items():
+        fixed = Wanted(name, SpecifierSet(f"=={version}"), None, f"known-good set {known.id}")
+        constraints[name] = (*constraints.get(name, ()), fixed)
+    preferences = dict(base.preferences)
+    for pin in known.pins:
+        if pin.marker is None or pin.marker.evaluate(target.environment):
+            name = canonicalize_name(pin.name)
+            version = Version(next(iter(pin.specifier)).version)
+            locked = () if name not in request.locked else (request.locked[name],)
+            preferences[name] = (*locked, version)
+    return replace(base, constraints=constraints, preferences=preferences)
+
+
+@dataclass(slots=True)
+class Choice:
+    """Chooses between the newest that fits and the known-good sets.
+
+    ``newest`` solves without a set, ``with_set`` with one; a Failure is no solution, an Outcome
+    may be a conflict, of what only a whole set shows.
+    """
+
+    request: Request
+    newest: Callable[[], Outcome | Failure]
+    with_set: Callable[[KnownTuple], Outcome | Failure]
+    notes: list[str] = field(default_factory=list)
+
+    def made(self, sets: list[KnownTuple], machine: str) -> Outcome | Failure:
+        """The answer; notes say which sets were passed over. Raises IndexFailure.
+
+        Cost: one solve for each set that is tried, and one for the newest.
+        """
+        request = self.request
+        if request.prefer == "known-good" or (request.prefer is None and request.is_default):
+            taken = self._first(sets)
+            return taken if taken is not None else self.newest()
+        if not sets:
+            return self.newest()
+        answer: Outcome | Failure | None = None
+        silence: IndexFailure | None = None
+        try:
+            answer = self.newest()
+        except IndexFailure as error:
+            silence = error  # a set needs less of the indexes
+        left = sets
+        if isinstance(answer, Outcome) and is_measured(answer):
+            left = [known for known in sets if not self._is_older(known, answer, machine)]
+            if not left:
+                return answer
+        degraded: list[Outcome] = []
+        taken = self._first(left, degraded)
+        if taken is not None:
+            return taken
+        if isinstance(answer, Outcome) and answer.verdict == "solved":
+            for other in degraded:
+                id_ = other.tuple_.id if other.tuple_ is not None else ""
+                self.notes.append(f"known-good set {id_} was passed over: it is degraded")
+            return answer
+        if degraded:
+            return degraded[0]
+        if answer is None and silence is not None:
+            raise silence
+        return answer if answer is not None else Failure(causes=())
+
+    def _first(
+        self, sets: list[KnownTuple], degraded: list[Outcome] | None = None
+    ) -> Outcome | None:
+        """The first set that loads; degraded ones are put aside into ``degraded``."""
+        for known in sets:
+            result = self.with_set(known)
+            if isinstance(result, Failure):
+                self.notes.append(
+                    f"known-good set {known.id} was tried and does not fit this request"
+                )
+            elif result.verdict != "solved":
+                self.notes.append(
+                    f"known-good set {known.id} was tried and does not load with the rest"
+                )
+            elif degraded is not None and _is_degraded(result):
+                degraded.append(result)
+            else:
+                return result
+        return None
+
+    def _is_older(self, known: KnownTuple, answer: Outcome, machine: str) -> bool:
+        """Whether an answer is newer than a set: its anchor first, then in the order asked."""
+        members = known.packages_for(machine)
+        names = [known.anchor, *(canonicalize_name(r.name) for r, _ in self.request.requirements)]
+        for name in names:
+            package = None if name is None else answer.package(name)
+            if name is None or package is None or name not in members:
+                continue
+            ours = package.artifact.version.__replace__(local=None)
+            theirs = members[name].__replace__(local=None)
+            if ours != theirs:
+                if ours > theirs:
+                    self.notes.append(
+                        f"known-good set {known.id} was passed over: {name} {ours} is newer and "
+                        "measured throughout; --prefer known-good takes the set"
+                    )
+                return ours > theirs
+        return False
+
+
+def is_measured(outcome: Outcome) -> bool:
+    """Whether a solution rests on nothing but what was read: every pair, and no part is missing."""
+    return (
+        outcome.verdict == "solved"
+        and not _is_degraded(outcome)
+        and all(pair.grade is Grade.MEASURED for pair in outcome.pairs)
+    )
+
+
+def _is_degraded(outcome: Outcome) -> bool:
+    return any(reason.severity is Severity.DEGRADED for reason in outcome.reasons)

@@ -1,0 +1,34 @@
+"""What a user asks for, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asks for.
+
+    ``prefer`` is None where the user says nothing: then the policy of ``known_good`` counts, and
+    ``is_default``, that nothing was named but the default stack. ``locked`` are the pins of an
+    existing lock that are to be kept, ``nearest`` by project the versions to try first.
+    ``requirements`` and ``constraints`` come with the words for where they were stated.
+    ``options`` are what commands repeat of the user's own: ``--python 3.12``.
+    """
+
+    requirements: tuple[tuple[Requirement, str], ...]
+    constraints: tuple[tuple[Requirement, str], ...] = ()
+    prefer: Literal["known-good", "newest"] | None = None
+    is_default: bool = False
+    use_tuples: bool = True
+    strict: bool = False
+    pre: bool = False
+    locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
+    nearest: Mapping[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
