@@ -98,6 +98,7 @@ STDLIB = {
     "datetime",
     "enum",
     "functools",
+    "pathlib",
     "re",
     "typing",
 }

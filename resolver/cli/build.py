@@ -15,8 +15,9 @@ from resolver.compat.load import knowledge_path
 from resolver.errors import UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.options import IndexOptions
 from resolver.model.plural import counted
-from resolver.usecase import session as wiring
+from resolver.usecase.session import Connection, Session
 
 _TORCH = canonicalize_name("torch")
 _OLDEST = Version("2.4.0")
@@ -48,15 +49,15 @@ def build(
     read = {file.sha256 for column in held.builds for file in column.files}
     covered = {(column.version, column.machine) for column in held.builds}
     wanted_releases = set(map(_release, release or ()))
-    options = wiring.IndexOptions(channels=(DEFAULT_CHANNEL,))
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
     history: History | None = None if again else held
     count = 0
-    with wiring.open_session(wiring.knowledge(), options, ()) as session:
-        for artifact in _torch_wheels(session, wanted_releases):
+    with Session(options=options) as session, session.connect() as connection:
+        for artifact in _torch_wheels(connection, wanted_releases):
             known = (artifact.version, _machine(artifact)) in covered and not wanted_releases
             if artifact.sha256 not in read if again else (artifact.sha256 in read or known):
                 continue
-            source = session.opener(artifact)
+            source = connection.opener(artifact)
             if source is None or artifact.sha256 is None:
                 continue
             column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
@@ -81,8 +82,8 @@ def _release(text: str) -> Version:
         raise UsageError(f"{text!r} is not a torch release", hint="write it as 2.15.0") from error
 
 
-def _torch_wheels(session: wiring.Session, releases: set[Version]) -> Iterator[Artifact]:
-    for listing in session.index.listings(_TORCH):
+def _torch_wheels(connection: Connection, releases: set[Version]) -> Iterator[Artifact]:
+    for listing in connection.index.listings(_TORCH):
         for version in sorted(listing.versions):
             if version < _OLDEST or version.is_prerelease or (releases and version not in releases):
                 continue

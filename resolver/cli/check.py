@@ -5,48 +5,32 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from platformdirs import user_cache_path
 
 from resolver.cli import console
-from resolver.cli.options import (
-    ArchOption,
-    CudaOption,
-    DriverOption,
-    GlibcOption,
-    GpuOption,
-    MachineOption,
-    PythonOption,
-    ToolkitOption,
-    Wish,
-    make_target,
-    make_wish,
-    with_machine,
-)
-from resolver.cli.resolve import (
-    CacheDirOption,
-    ChannelOption,
-    Format,
-    FormatOption,
-    IndexOption,
-    NoCacheOption,
-    OfflineOption,
-    WheelhouseOption,
-)
+from resolver.cli.flatten import flattened
+from resolver.cli.opened import opened
+from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
-from resolver.host.gpu import probe_accelerator
-from resolver.host.interpreter import probe_host
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
-from resolver.model.knowledge import Knowledge
+from resolver.model.options import IndexOptions, TargetOptions
 from resolver.model.plural import counted
 from resolver.model.report import Report
-from resolver.usecase import session as wiring
+from resolver.usecase.session import Session
+from resolver.usecase.target_options import Wish, make_target, make_wish, with_machine
+
+if TYPE_CHECKING:
+    from resolver.usecase.freeze import Frozen
+
+if TYPE_CHECKING:
+    from resolver.usecase.freeze import Frozen
 
 WhatArgument = Annotated[
     Path | None,
@@ -59,22 +43,11 @@ WhatArgument = Annotated[
 ]
 
 
+@flattened
 def check(
     what: WhatArgument = None,
-    cuda: CudaOption = None,
-    arch: ArchOption = None,
-    gpu: GpuOption = None,
-    python: PythonOption = None,
-    machine: MachineOption = None,
-    glibc: GlibcOption = None,
-    driver: DriverOption = None,
-    toolkit: ToolkitOption = None,
-    index: IndexOption = None,
-    channel: ChannelOption = None,
-    offline: OfflineOption = False,
-    wheelhouse: WheelhouseOption = None,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
+    target: TargetOptions = TargetOptions(),
+    index: IndexOptions = IndexOptions(),
     full: Annotated[
         bool, typer.Option("--full", help="Read the device code of every library, once.")
     ] = False,
@@ -90,15 +63,6 @@ def check(
     from resolver.render.render_check import check_model, check_text
     from resolver.render.render_json import dump
 
-    known = wiring.knowledge()
-    options = wiring.IndexOptions(
-        index=tuple(index or ()),
-        channels=tuple(channel or ()),
-        wheelhouse=wheelhouse,
-        offline=offline,
-        no_cache=no_cache,
-        cache_dir=cache_dir,
-    )
     if what is not None and not os.path.exists(what):
         raise UsageError(
             f"{what} is no environment and no lock file: there is nothing",
@@ -112,40 +76,32 @@ def check(
 
         check_is_lock(what)
         said = stated_target(what)
-        cuda = cuda or said.get("cuda")
-        arch = arch or (None if gpu else said.get("arch"))
-        python = python or said.get("python")
-        machine = machine or said.get("machine")
-        glibc = glibc or said.get("glibc")
-        driver = driver or said.get("driver")
-        target = make_target(
-            known,
-            probe_host(),
-            cuda=cuda,
-            arch=arch,
-            gpu=gpu,
-            python=python,
-            machine=machine,
-            glibc=glibc,
-            driver=driver,
-            toolkit=toolkit,
+        if target.gpu:
+            said.pop("arch", None)
+        target = replace(
+            target,
+            **{name: value for name, value in said.items() if not getattr(target, name)},
         )
-        report = check_lock(known, what, target, options)
+        with opened(index) as session:
+            here = make_target(session.knowledge, target, session.world, tell=session.tell)
+            report = check_lock(session, what, here)
     else:
-        for name, value in (("--python", python), ("--machine", machine), ("--glibc", glibc)):
-            if value is not None:
+        for name in ("python", "machine", "glibc"):
+            if getattr(target, name) is not None:
                 raise UsageError(
-                    f"{name} is for lock files: an environment has its own",
-                    hint=f"leave {name} out",
+                    f"--{name} is for lock files: an environment has its own",
+                    hint=f"leave --{name} out",
                 )
-        wish = make_wish(known, cuda=cuda, arch=arch, gpu=gpu, driver=driver, toolkit=toolkit)
-        if freeze is not None:
-            from resolver.usecase.freeze import check_place
+        with opened(index) as session:
+            wish = make_wish(session.knowledge, target)
+            if freeze is not None:
+                from resolver.usecase.freeze import check_place
 
-            check_place(freeze)
-        report, environment = _environment(known, what, wish, gpu, options, full=full)
+                check_place(freeze)
+            report, environment = _environment(session, what, wish, target.gpu, full=full)
+            rows = [] if freeze is None else _freeze(session, environment, freeze)
         if freeze is not None:
-            _freeze(known, environment, freeze, options, broken=report.verdict == "broken")
+            _tell_frozen(freeze, rows, broken=report.verdict == "broken")
     if format is Format.JSON:
         console.data(dump(check_model(report)))
     else:
@@ -155,13 +111,7 @@ def check(
 
 
 def _environment(
-    known: Knowledge,
-    what: Path | None,
-    wish: Wish,
-    gpu: str | None,
-    options: wiring.IndexOptions,
-    *,
-    full: bool,
+    session: Session, what: Path | None, wish: Wish, gpu: str | None, *, full: bool
 ) -> tuple[Report, Environment]:
     from resolver.load.environment import load_environment
     from resolver.usecase.check_environment import check_environment
@@ -169,19 +119,19 @@ def _environment(
     path, note = (what, None) if what is not None else _default()
     environment = load_environment(Path(os.path.abspath(path)))
     if not wish.archs:
-        wish = with_machine(wish, probe_accelerator(known))
+        wish = with_machine(wish, session.world.probe_accelerator(session.knowledge))
     notes = () if note is None else (note,)
     with _progress() as on_package:
         report = check_environment(
-            known,
+            session.knowledge,
             environment,
-            probe_host(),
+            session.world.probe_host(),
             cuda=wish.cuda,
             archs=wish.archs,
             driver=wish.driver,
             toolkit=wish.toolkit,
             gpu=gpu,
-            cache=_cache(options),
+            cache=session.cache_dir,
             full=full,
             on_package=on_package,
             notes=notes,
@@ -189,21 +139,17 @@ def _environment(
     return report, environment
 
 
-def _freeze(
-    known: Knowledge,
-    environment: Environment,
-    path: Path,
-    options: wiring.IndexOptions,
-    *,
-    broken: bool,
-) -> None:
-    """Write the lock, and say what it does not hold."""
+def _freeze(session: Session, environment: Environment, path: Path) -> Sequence[Frozen]:
     from resolver.usecase.freeze import freeze
 
     locals_ = {each.version.partition("+")[2] for each in environment.distributions}
     tags = tuple(sorted(tag for tag in locals_ if re.fullmatch(r"cu\d{3}", tag)))
-    with wiring.open_session(known, options, tags) as session:
-        rows = freeze(environment, session, path, probe_host().machine)
+    with session.connect(tags) as connection:
+        return freeze(environment, connection, path, session.world.probe_host().machine)
+
+
+def _tell_frozen(path: Path, rows: Sequence[Frozen], *, broken: bool) -> None:
+    """Say what the written lock does not hold."""
     found = sum(row.package is not None for row in rows)
     lines = [f"Wrote {path}: {counted(found, 'package')}."]
     lost = [row for row in rows if row.package is None]
@@ -213,13 +159,6 @@ def _freeze(
     if broken:
         lines.append("The environment is broken, and this is a lock of it as it is.")
     console.words("\n".join(lines))
-
-
-def _cache(options: wiring.IndexOptions) -> Path | None:
-    settings = wiring.load_user_settings(options)
-    if settings.no_cache:
-        return None
-    return settings.cache_dir or user_cache_path("abilock")
 
 
 def _default() -> tuple[Path, str]:

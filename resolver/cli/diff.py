@@ -8,22 +8,18 @@ import typer
 from packaging.version import InvalidVersion, Version
 
 from resolver.cli import console
+from resolver.cli.flatten import flattened
 from resolver.cli.inspect import find_wheel
-from resolver.cli.options import MachineOption, PythonOption, make_platform
-from resolver.cli.resolve import (
-    CacheDirOption,
-    Format,
-    FormatOption,
-    IndexOption,
-    NoCacheOption,
-    OfflineOption,
-)
+from resolver.cli.opened import opened
+from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
-from resolver.host.interpreter import probe_host
 from resolver.lockfile.requirements_txt import parse_requirement
-from resolver.usecase import session as wiring
+from resolver.model.options import IndexOptions, PlatformOptions
+from resolver.usecase.session import read_facts
+from resolver.usecase.target_options import make_platform
 
 
+@flattened
 def diff(
     before: Annotated[str, typer.Argument(metavar="torch==A", help="The torch one comes from.")],
     after: Annotated[str, typer.Argument(metavar="torch==B", help="The torch one goes to.")],
@@ -35,12 +31,8 @@ def diff(
             help="Only what breaks this wheel: a file or NAME==VERSION.",
         ),
     ] = None,
-    python: PythonOption = None,
-    machine: MachineOption = None,
-    index: IndexOption = None,
-    offline: OfflineOption = False,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
+    platform: PlatformOptions = PlatformOptions(),
+    index: IndexOptions = IndexOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Compare the exported symbols of two torch releases."""
@@ -48,25 +40,21 @@ def diff(
     from resolver.abi.history_file import load_history
     from resolver.abi.link import link_wheel
     from resolver.abi.rules import load_rules
-    from resolver.compat.load import knowledge_path
     from resolver.render.contract import DiffModel
     from resolver.render.inspection import render_diff
     from resolver.render.render_json import dump
 
     versions = (_version(before), _version(after))
-    known = wiring.knowledge()
-    platform = make_platform(known, probe_host(), python=python, machine=machine)
-    directory = knowledge_path() / "abi"
-    history = load_history(directory)
-    link = None
-    if used_by is not None:
-        options = wiring.IndexOptions(
-            index=tuple(index or ()), offline=offline, no_cache=no_cache, cache_dir=cache_dir
-        )
-        with wiring.open_session(known, options, ()) as session:
-            facts = wiring.read_facts(session, find_wheel(session, used_by, platform))
-        link = link_wheel(facts, history, load_rules(directory), machine=platform.machine)
-    found = diff_torch(history, *versions, machine=platform.machine, used_by=link)
+    with opened(index) as session:
+        target = make_platform(session.knowledge, platform, session.world)
+        history = load_history(session.abi_directory)
+        link = None
+        if used_by is not None:
+            with session.connect() as connection:
+                facts = read_facts(connection, find_wheel(connection, used_by, target))
+            rules = load_rules(session.abi_directory)
+            link = link_wheel(facts, history, rules, machine=target.machine)
+        found = diff_torch(history, *versions, machine=target.machine, used_by=link)
     if format is Format.JSON:
         console.data(dump(DiffModel.model_validate(diff_to_json(found))))
     else:

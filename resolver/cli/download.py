@@ -15,16 +15,18 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.cli import console
-from resolver.cli.resolve import CacheDirOption, IndexOption, NoCacheOption
+from resolver.cli.flatten import Omit, flattened
+from resolver.cli.opened import opened
 from resolver.errors import AbilockError, DamagedData
 from resolver.lockfile.write_file import write_file
-from resolver.usecase import session as wiring
+from resolver.model.options import IndexOptions
 
 if TYPE_CHECKING:
     from resolver.index.client import ChannelIndex
     from resolver.index.wheelhouse import Fate, Wanted
 
 
+@flattened
 def download(
     lock: Annotated[Path, typer.Argument(metavar="[LOCK]", help="The lock.")] = Path("pylock.toml"),
     wheelhouse: Annotated[
@@ -37,12 +39,7 @@ def download(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=32, help="Files at a time.")] = 4,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Copy and check only; no connection is opened.")
-    ] = False,
-    index: IndexOption = None,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
+    index: Annotated[IndexOptions, Omit("channels", "wheelhouse")] = IndexOptions(),
     output: Annotated[
         Path | None,
         typer.Option(
@@ -62,14 +59,14 @@ def download(
         pylock.check_lock_name(output)
     locked = pylock.load_lock(lock)
     directory = wheelhouse if wheelhouse is not None else lock.parent / "wheelhouse"
-    options = wiring.IndexOptions(
-        index=tuple(index or ()), offline=offline, no_cache=no_cache, cache_dir=cache_dir
-    )
-    known = wiring.knowledge()
     files = [_wanted(package, lock.parent) for package in locked.packages]
-    with wiring.open_session(known, options, _tags(locked)) as session, shown(files) as progress:
-        files = _addressed(locked, files, session.index)
-        house = Wheelhouse(directory, session.http, threads=jobs, progress=progress)
+    with (
+        opened(index) as session,
+        session.connect(_tags(locked)) as connection,
+        shown(files) as progress,
+    ):
+        files = _addressed(locked, files, connection.index)
+        house = Wheelhouse(directory, connection.http, threads=jobs, progress=progress)
         fates = house.fill(files)
     _report(files, fates, directory)
     if output is not None:

@@ -16,25 +16,20 @@ from packaging.utils import (
 )
 
 from resolver.cli import console
-from resolver.cli.options import MachineOption, PythonOption, make_platform
-from resolver.cli.resolve import (
-    CacheDirOption,
-    ChannelOption,
-    Format,
-    FormatOption,
-    IndexOption,
-    NoCacheOption,
-    OfflineOption,
-    named_tags,
-)
+from resolver.cli.flatten import flattened
+from resolver.cli.opened import opened
+from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import Unreachable, UsageError
-from resolver.host.interpreter import probe_host
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
+from resolver.model.options import IndexOptions, PlatformOptions
 from resolver.model.target import Target
-from resolver.usecase import session as wiring
+from resolver.usecase.requested import named_tags
+from resolver.usecase.session import Connection, read_facts
+from resolver.usecase.target_options import make_platform
 
 
+@flattened
 def inspect(
     wheel: Annotated[
         list[str],
@@ -42,16 +37,11 @@ def inspect(
             metavar="WHEEL|URL|NAME==VERSION...", help="Wheels: files, addresses or releases."
         ),
     ],
-    python: PythonOption = None,
-    machine: MachineOption = None,
+    platform: PlatformOptions = PlatformOptions(),
     full: Annotated[
         bool, typer.Option("--full", help="Read device code too: downloads every native member.")
     ] = False,
-    index: IndexOption = None,
-    channel: ChannelOption = None,
-    offline: OfflineOption = False,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
+    index: IndexOptions = IndexOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code."""
@@ -67,23 +57,15 @@ def inspect(
     from resolver.render.inspection import render_comparison, render_inspection
     from resolver.render.render_json import dump
 
-    known = wiring.knowledge()
-    platform = make_platform(known, probe_host(), python=python, machine=machine)
-    options = wiring.IndexOptions(
-        index=tuple(index or ()),
-        channels=tuple(channel or ()),
-        offline=offline,
-        no_cache=no_cache,
-        cache_dir=cache_dir,
-    )
-    with wiring.open_session(known, options, _tags(wheel)) as session:
+    with opened(index) as session:
+        target = make_platform(session.knowledge, platform, session.world)
         history = load_history(session.abi_directory)
         rules = load_rules(session.abi_directory)
         inspections = []
-        for text in wheel:
-            artifact = find_wheel(session, text, platform)
-            facts = wiring.read_facts(session, artifact, full=full)
-            inspections.append(inspect_facts(facts, history=history, rules=rules))
+        with session.connect(_tags(wheel)) as connection:
+            for text in wheel:
+                facts = read_facts(connection, find_wheel(connection, text, target), full=full)
+                inspections.append(inspect_facts(facts, history=history, rules=rules))
     comparisons = [
         compare_members(
             one.wheel.filename, one.wheel.members, other.wheel.filename, other.wheel.members
@@ -112,7 +94,7 @@ def _tags(texts: Sequence[str]) -> tuple[str, ...]:
     return named_tags([parse_requirement(text, "wheel") for text in releases])
 
 
-def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact:
+def find_wheel(connection: Connection, text: str, platform: Target) -> Artifact:
     """The wheel that an argument means: a file, an address, or a release on the indexes.
 
     Raises UsageError when there is none, and Unreachable where no place offline knows the project.
@@ -129,15 +111,15 @@ def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact
     project = canonicalize_name(requirement.name)
     fitting = [
         artifact
-        for listing in session.index.listings(project)
+        for listing in connection.index.listings(project)
         for version in listing.versions
         if requirement.specifier.contains(version, prereleases=True)
         for artifact in listing.files(version)
         if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
     ]
     if not fitting:
-        if session.index.offline and not any(
-            listing.artifacts for listing in session.index.listings(project)
+        if connection.index.offline and not any(
+            listing.artifacts for listing in connection.index.listings(project)
         ):
             raise Unreachable(
                 f"nothing of {project} is cached, and --offline forbids network use",
@@ -146,7 +128,7 @@ def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact
             )
         raise UsageError(
             f"no wheel of {text} for Python {platform.python_short} on {platform.machine}",
-            hint=_known(session, project, platform),
+            hint=_known(connection, project, platform),
         )
     newest = max(artifact.version for artifact in fitting)
     ranks = platform.tag_rank
@@ -161,11 +143,11 @@ def find_wheel(session: wiring.Session, text: str, platform: Target) -> Artifact
     )
 
 
-def _known(session: wiring.Session, project: NormalizedName, platform: Target) -> str:
+def _known(connection: Connection, project: NormalizedName, platform: Target) -> str:
     versions = sorted(
         {
             artifact.version
-            for listing in session.index.listings(project)
+            for listing in connection.index.listings(project)
             for artifact in listing.artifacts
             if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
         }

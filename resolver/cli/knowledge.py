@@ -13,11 +13,11 @@ from resolver.cli import console
 from resolver.cli.build import build
 from resolver.cli.learn import learn
 from resolver.cli.resolve import Format, FormatOption
+from resolver.compat.load import load_knowledge
 from resolver.errors import KnowledgeError, UsageError
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import driver_text
 from resolver.render.contract import FactModel
-from resolver.usecase import session as wiring
 
 if TYPE_CHECKING:
     from resolver.compat.load import Problem
@@ -101,7 +101,7 @@ def list_(
     from resolver.render.contract import KnowledgeListModel
     from resolver.render.render_json import dump
 
-    chosen = [fact for fact in facts(wiring.knowledge()) if kind is None or fact.kind == kind]
+    chosen = [fact for fact in facts(load_knowledge()) if kind is None or fact.kind == kind]
     if format is Format.JSON:
         console.data(dump(KnowledgeListModel(facts=chosen)))
         return
@@ -115,7 +115,7 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
 ) -> None:
     """Show the facts of an id with their source; a known-good set with its packages and pins."""
-    known = wiring.knowledge()
+    known = load_knowledge()
     found = False
     for known_tuple in known.tuples:
         if known_tuple.id == id_:

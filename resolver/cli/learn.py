@@ -28,13 +28,14 @@ from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.options import IndexOptions
 from resolver.model.plural import counted
 from resolver.model.target import Target
 from resolver.render.render_text import conflict_text
 from resolver.solve import strategy
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
-from resolver.usecase import session as wiring
+from resolver.usecase.session import Session, parse_day, read_facts
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 MACHINES = ("x86_64", "aarch64")
@@ -80,7 +81,7 @@ def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
     records: dict[tuple[str, str, str], Record] = {}
     for target in targets(chosen):
         cell = (target.python_short, target.machine)
-        closure, found = _learn_cell(known, chosen, target)
+        closure, found = _learn_cell(known, chosen, target, root)
         closures[cell] = closure
         records |= {record.key: record for record in found}
         console.words(
@@ -103,12 +104,12 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
     project = canonicalize_name(requirement.name)
     pack = EvidencePack(root / "abi")
     facts = {fact.sha256: fact for fact in pack.all(project)}
-    options = wiring.IndexOptions(channels=(DEFAULT_CHANNEL,))
-    with wiring.open_session(known, options, ()) as session:
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
+    with Session(options=options, root=root) as session, session.connect() as connection:
         wanted = {
             artifact.filename: artifact
             for target in _platforms(known)
-            for listing in session.index.listings(project)
+            for listing in connection.index.listings(project)
             for version in listing.versions
             if requirement.specifier.contains(version)
             for artifact in listing.files(version)
@@ -120,7 +121,7 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
             held = facts.get(artifact.sha256)
             if held is not None and (held.depth == "full" or not full):
                 continue
-            found = wiring.read_facts(session, artifact, full=full)
+            found = read_facts(connection, artifact, full=full)
             facts[artifact.sha256] = found
             console.words(
                 f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes"
@@ -158,7 +159,7 @@ def targets(known: KnownTuple) -> Iterator[Target]:
 
 
 def _learn_cell(
-    known: Knowledge, chosen: KnownTuple, target: Target
+    known: Knowledge, chosen: KnownTuple, target: Target, root: Path
 ) -> tuple[dict[NormalizedName, Version], list[Record]]:
     day = chosen.exclude_newer or chosen.date
     today = datetime.now(UTC).date().isoformat()
@@ -166,10 +167,11 @@ def _learn_cell(
     request = Request(
         requirements=tuple((Requirement(pin), chosen.id) for pin in pins), use_tuples=False
     )
-    moment = wiring.parse_day(day)
-    with wiring.open_workspace(
-        known, target, wiring.IndexOptions(), exclude_newer=moment
-    ) as workspace:
+    moment = parse_day(day)
+    with (
+        Session(root=root) as session,
+        session.open_workspace(target, exclude_newer=moment) as workspace,
+    ):
         outcome = strategy.resolve(workspace, known, request)
         if outcome.conflict is not None:
             raise AbilockError(

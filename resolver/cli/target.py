@@ -6,72 +6,45 @@ import os
 from pathlib import Path
 
 from resolver.cli import console
-from resolver.cli.options import (
-    ArchOption,
-    CudaOption,
-    DriverOption,
-    GlibcOption,
-    GpuOption,
-    MachineOption,
-    PythonOption,
-    ToolkitOption,
-    make_target,
-)
+from resolver.cli.flatten import flattened
+from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import AbilockError, UsageError
 from resolver.host.dynamic_loader import probe_loader
-from resolver.host.gpu import Accelerator, probe_accelerator
-from resolver.host.interpreter import probe_host
+from resolver.host.gpu import Accelerator
+from resolver.model.options import TargetOptions
 from resolver.model.target import Target, driver_text
 from resolver.render.contract import GpuModel, TargetDocument, ToolkitModel
-from resolver.usecase import session as wiring
+from resolver.usecase.target_options import make_target
 
 
+@flattened
 def target(
-    cuda: CudaOption = None,
-    arch: ArchOption = None,
-    gpu: GpuOption = None,
-    python: PythonOption = None,
-    machine: MachineOption = None,
-    glibc: GlibcOption = None,
-    driver: DriverOption = None,
-    toolkit: ToolkitOption = None,
+    target: TargetOptions = TargetOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they make."""
     from resolver.render.render_json import dump, target_model
 
-    known = wiring.knowledge()
-    host = probe_host()
-    found = probe_accelerator(known)
+    with opened() as session:
+        known, world = session.knowledge, session.world
+    host, found = world.probe_host(), world.probe_accelerator(known)
     made: Target | None
     problem: UsageError | None = None
     try:
-        made = make_target(
-            known,
-            host,
-            cuda=cuda,
-            arch=arch,
-            gpu=gpu,
-            python=python,
-            machine=machine,
-            glibc=glibc,
-            driver=driver,
-            toolkit=toolkit,
-            accelerator=found,
-        )
+        made = make_target(known, target, world, accelerator=found)
     except UsageError as error:
-        if (cuda or found.cuda(known)) and (arch or gpu or found.archs):
+        if (target.cuda or found.cuda(known)) and (target.arch or target.gpu or found.archs):
             raise  # an option that cannot be used
         made, problem = None, error
     given = {
-        "cuda": cuda,
-        "arch": arch or gpu,
-        "python": python,
-        "machine": machine,
-        "glibc": glibc,
-        "driver": driver,
-        "toolkit": toolkit,
+        "cuda": target.cuda,
+        "arch": target.arch or target.gpu,
+        "python": target.python,
+        "machine": target.machine,
+        "glibc": target.glibc,
+        "driver": target.driver,
+        "toolkit": target.toolkit,
     }
     sources = {name: "option" for name, value in given.items() if value is not None}
     if (guess := found.cuda(known)) is not None:

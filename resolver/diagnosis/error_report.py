@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,16 +23,13 @@ from resolver.lockfile.requirements_txt import Stated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
+from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement
 from resolver.model.plural import counted
 from resolver.model.reason import Reason
 from resolver.model.target import Target
 
 _NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
-# Much more than any log with a traceback; a core file is no text.
-_MAX_TEXT = 16 << 20
-
-
 _NO_MESSAGE = "the text holds no message that abilock knows"
 
 # Judges a set on the machine of the error, or for another CUDA release there.
@@ -41,45 +37,21 @@ JudgeHere = Callable[[tuple[Stated, ...], CudaVersion | None], Judgement]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
-    """What the command line says of the machine, None where it says nothing."""
-
-    cuda: str | None
-    arch: str | None
-    gpu: str | None
-    python: str | None
-    machine: str | None
-    driver: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Setting:
     """The machine and the packages of an error, from options, the files and the text."""
 
     paste: Paste
-    given: Given
+    given: TargetOptions
     installed: Mapping[NormalizedName, Version]
     sources: tuple[str, ...]
     asks: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
-def read_text(name: str) -> str:
-    """The text of a file, or of stdin for ``-``. Raises UsageError."""
-    try:
-        data = sys.stdin.buffer.read(_MAX_TEXT) if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {name}: {(error.strerror or str(error)).lower()}",
-            hint="name a file that holds the error, or - to paste it",
-        ) from error
-    return data[:_MAX_TEXT].decode("utf-8", errors="replace")
-
-
 def find_setting(
     known: Knowledge,
     text: str,
-    given: Given,
+    given: TargetOptions,
     stated: Iterable[Stated],
     freezes: Iterable[tuple[Path, str]],
 ) -> Setting:
@@ -127,8 +99,11 @@ def find_setting(
 
 
 def _fill(
-    known: Knowledge, given: Given, paste: Paste, installed: Mapping[NormalizedName, Version]
-) -> tuple[Given, list[str]]:
+    known: Knowledge,
+    given: TargetOptions,
+    paste: Paste,
+    installed: Mapping[NormalizedName, Version],
+) -> tuple[TargetOptions, list[str]]:
     """Options that the text answers, with the words for where."""
     told = []
     if given.cuda is None:

@@ -137,9 +137,8 @@ class ChannelIndex:
         return tuple(sorted(told))
 
     def close(self) -> None:
-        """Let the threads go and close the connections."""
+        """Let the threads go; connections belong to the session."""
         self._workers.close()
-        self._http.close()
 
     # Listings.
 

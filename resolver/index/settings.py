@@ -1,6 +1,6 @@
 """The user's index settings, as one value.
 
-Strongest first: flags, ``ABILOCK_*``, ``[tool.abilock]``, then uv's settings, then pip's. Each
+Strongest first: options, ``ABILOCK_*``, ``[tool.abilock]``, then uv's settings, then pip's. Each
 tool's settings are read as that tool reads them. The strongest tool that says what the default
 index is closes the list: indexes that weaker tools name do not count beside it, or a project that
 chose its index would be read from another tool's extra ones too. Places of files are joined.
@@ -29,6 +29,7 @@ from resolver.index.layer import (
 from resolver.index.settings_pip import load_pip_layer
 from resolver.index.settings_uv import load_uv_layer
 from resolver.index.source import IndexSource
+from resolver.model.options import IndexOptions
 
 PUBLIC_INDEX = IndexSource(name="default", url=None, role="default", origin="pypi-simple")
 
@@ -57,26 +58,11 @@ class Settings:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """What the command line says of indexes: ``indexes`` are ``NAME=URL``.
-
-    The name ``default`` sets the default index; the name of a built-in channel moves it.
-    """
-
-    indexes: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-    wheelhouse: Path | None = None
-    offline: bool = False
-    cache_dir: Path | None = None
-    no_cache: bool = False
-
-
-def load_settings(host: Host, flags: Flags | None = None) -> Settings:
+def load_settings(host: Host, options: IndexOptions | None = None) -> Settings:
     """Read the settings of all tools. Raises UsageError naming the place of a wrong value."""
-    flags = flags or Flags()
+    options = options or IndexOptions()
     environ = host.environ
-    layers = [_load_own_layer(host, flags), load_uv_layer(host), load_pip_layer(host)]
+    layers = [_load_own_layer(host, options), load_uv_layer(host), load_pip_layer(host)]
     default: IndexSource | None = PUBLIC_INDEX
     named: list[IndexSource] = []
     extra: list[IndexSource] = []
@@ -103,7 +89,7 @@ def load_settings(host: Host, flags: Flags | None = None) -> Settings:
         named=_named_apart(named),
         extra=_named_apart(extra),
         find_links=_named_apart(_distinct(find_links)),
-        wheelhouse=flags.wheelhouse,
+        wheelhouse=options.wheelhouse,
         credentials=(
             *(found for found in own if found is not None),
             *(item for layer in layers for item in layer.credentials),
@@ -111,25 +97,24 @@ def load_settings(host: Host, flags: Flags | None = None) -> Settings:
         netrc_file=Path(netrc_file) if netrc_file else host.home / ".netrc",
         ca_file=ca_file,
         keyring=_wants_keyring(layers),
-        offline=flags.offline or _first_set(layers),
-        cache_dir=flags.cache_dir or (host.cwd / cache_dir if cache_dir else None),
-        no_cache=flags.no_cache
+        offline=options.offline or _first_set(layers),
+        cache_dir=options.cache_dir or (host.cwd / cache_dir if cache_dir else None),
+        no_cache=options.no_cache
         or parse_flag(environ.get("ABILOCK_NO_CACHE", ""), origin="ABILOCK_NO_CACHE"),
         notices=tuple(sorted({text for layer in layers for text in layer.notices})),
     )
 
 
-def _load_own_layer(host: Host, flags: Flags) -> Layer:
+def _load_own_layer(host: Host, options: IndexOptions) -> Layer:
     layer = Layer()
     environ, cwd = host.environ, host.cwd
-    for item in flags.indexes:
+    for item in options.index:
         _add_own(layer, item, "--index", cwd, host)
     if url := environ.get("ABILOCK_DEFAULT_INDEX", "").strip():
         _add_own(layer, f"default={url}", "ABILOCK_DEFAULT_INDEX", cwd, host)
     for item in environ.get("ABILOCK_INDEX", "").split():
         _add_own(layer, item, "ABILOCK_INDEX", cwd, host)
-    places = [(item, "--find-links", cwd) for item in flags.find_links]
-    places += [
+    places = [
         (item, "ABILOCK_FIND_LINKS", cwd) for item in environ.get("ABILOCK_FIND_LINKS", "").split()
     ]
     layer.keyring = environ.get("ABILOCK_KEYRING_PROVIDER") or None

@@ -17,10 +17,16 @@ from resolver.render import contract, contract_part
 from resolver.render.render_text import conflict_text
 
 
-def dump(model: BaseModel) -> str:
+def document(model: BaseModel) -> dict[str, Any]:
+    """The document as JSON values, keys in the contract's order."""
+    values: dict[str, Any] = model.model_dump(mode="json", by_alias=True)
+    return values
+
+
+def dump(model: BaseModel | dict[str, Any]) -> str:
     """One JSON document, indented, keys in the contract's order, ending in a newline."""
-    document = model.model_dump(mode="json", by_alias=True)
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    values = model if isinstance(model, dict) else document(model)
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def load_schema(name: str) -> dict[str, Any]:

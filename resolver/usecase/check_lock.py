@@ -29,8 +29,8 @@ from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
 from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
-from resolver.usecase import session as wiring
 from resolver.usecase.pick_file import choose
+from resolver.usecase.session import Session, links_of
 
 # What says that a package was not judged.
 _UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT)
@@ -53,13 +53,12 @@ def stated_target(path: Path) -> dict[str, str]:
     return values
 
 
-def check_lock(
-    known: Knowledge, path: Path, target: Target, options: wiring.IndexOptions
-) -> Report:
+def check_lock(session: Session, path: Path, target: Target) -> Report:
     """Judge every pin for ``target``. Raises IndexFailure where an index that counts is silent."""
+    known = session.knowledge
     lock = load_pins(path, target)
     tags = tuple(sorted({f"{pin.version.local}"[:5] for pin in lock.pins if _is_cuda(pin.version)}))
-    with wiring.open_workspace(known, target, options, named_tags=tags) as workspace:
+    with session.open_workspace(target, named_tags=tags) as workspace:
         chosen = {pin.name: choose(workspace, pin) for pin in lock.pins if not pin.local}
         found = {name: a for name, a in chosen.items() if isinstance(a, Artifact)}
         workspace.index.prefetch_metadata(found.values())
@@ -74,7 +73,7 @@ def check_lock(
         findings = join_reported(
             findings, check_known_bad(named, known.bad_for(target), target.machine)
         )
-        links = wiring.links_of(workspace)
+        links = links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
         findings += check_whole(
             known, target, knowledge_path(), found.values(), links, complete=not absent

@@ -26,7 +26,7 @@ from resolver.load.environment import Environment
 from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
-from resolver.usecase.session import Session
+from resolver.usecase.session import Connection
 from resolver.wheelfile.byte_source import FileSource
 from resolver.wheelfile.zip_reader import MemberStream, read_directory
 
@@ -57,7 +57,7 @@ def check_place(path: Path) -> None:
 
 
 def freeze(
-    environment: Environment, session: Session, path: Path, machine: str
+    environment: Environment, connection: Connection, path: Path, machine: str
 ) -> tuple[Frozen, ...]:
     """Write the lock of ``environment`` to ``path``; what could not be found is listed in it.
 
@@ -69,7 +69,7 @@ def freeze(
     for distribution in environment.distributions:
         first.setdefault(distribution.name, distribution)
     with ThreadPoolExecutor(_READERS, thread_name_prefix="freeze") as pool:
-        rows = tuple(pool.map(lambda each: _freeze(each, session), first.values()))
+        rows = tuple(pool.map(lambda each: _freeze(each, connection), first.values()))
     version = environment.version
     lock = Pylock(
         lock_version=LOCK_VERSION,
@@ -96,7 +96,7 @@ def freeze(
     return rows
 
 
-def _freeze(distribution: Distribution, session: Session) -> Frozen:
+def _freeze(distribution: Distribution, connection: Connection) -> Frozen:
     try:
         version = Version(distribution.version)
     except InvalidVersion:
@@ -107,7 +107,7 @@ def _freeze(distribution: Distribution, session: Session) -> Frozen:
     if distribution.url is not None:
         return _direct(distribution, version)
     try:
-        artifact = _find(distribution, version, session)
+        artifact = _find(distribution, version, connection)
     except AbilockError as error:
         return Frozen(distribution=distribution, package=None, why=str(error))
     if artifact is None or artifact.sha256 is None or artifact.url is None:
@@ -141,14 +141,14 @@ def _direct(distribution: Distribution, version: Version) -> Frozen:
     return Frozen(distribution=distribution, package=package)
 
 
-def _find(distribution: Distribution, version: Version, session: Session) -> Artifact | None:
+def _find(distribution: Distribution, version: Version, connection: Connection) -> Artifact | None:
     mine = _rows(distribution.files)
-    for listing in session.index.listings(distribution.name):
+    for listing in connection.index.listings(distribution.name):
         for artifact in listing.files(version):
             tags = {str(tag) for tag in artifact.tags}
             if artifact.kind != "wheel" or (distribution.tag and distribution.tag not in tags):
                 continue
-            theirs = _rows(read_record(artifact, session))
+            theirs = _rows(read_record(artifact, connection))
             if theirs and theirs <= mine:
                 return artifact
     return None
@@ -165,9 +165,9 @@ def _rows(files: Iterable[Installed]) -> set[tuple[str, str]]:
     }
 
 
-def read_record(artifact: Artifact, session: Session) -> Iterator[Installed]:
+def read_record(artifact: Artifact, connection: Connection) -> Iterator[Installed]:
     """RECORD of a wheel, by ranges; empty where there is no way to it. Raises as reading does."""
-    source = session.opener(artifact)
+    source = connection.opener(artifact)
     if source is None:
         return
     try:

@@ -1,31 +1,29 @@
-"""The one place where the parts meet: settings, channels, knowledge, rules, solve."""
+"""A session: settings, indexes, caches, knowledge, clock and machine as one value."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
-from platformdirs import user_cache_path
 
 from resolver import __version__
 from resolver.compat.load import knowledge_path, load_knowledge
-from resolver.compat.target_rules import TargetRules
 from resolver.errors import DamagedData, UsageError
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
+from resolver.model.options import IndexOptions
 from resolver.model.target import Target
-from resolver.solve.catalog import CatalogBuilder
-from resolver.solve.workspace import Workspace
+from resolver.usecase.world import World
 
 if TYPE_CHECKING:
     from resolver.abi.pack import EvidencePack
@@ -33,27 +31,253 @@ if TYPE_CHECKING:
     from resolver.abi.wheel import WheelFacts
     from resolver.evidence.wheel_evidence import WheelEvidence
     from resolver.evidence.wheel_reader import Opener
+    from resolver.index.cache import Cache
     from resolver.index.client import ChannelIndex
+    from resolver.index.credential import Credential
     from resolver.index.http import HttpClient
+    from resolver.index.keyring import AskKeyring
     from resolver.index.settings import Settings
+    from resolver.solve.workspace import Workspace
     from resolver.wheelfile.byte_source import ByteSource
 
 
+class ClientFactory(Protocol):
+    """What makes the HTTP client of a session: ``HttpClient``, or another one in tests."""
+
+    def __call__(
+        self,
+        *,
+        version: str,
+        credentials: tuple[Credential, ...],
+        netrc_file: Path | None,
+        ask_keyring: AskKeyring | None,
+        ca_file: Path | None,
+        environ: Mapping[str, str],
+        offline: bool,
+    ) -> HttpClient: ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """The index options of a command line."""
+class Connection:
+    """The indexes of a session for some index tags, and where evidence is kept."""
 
-    index: tuple[str, ...] = ()
-    channels: tuple[str, ...] = ()
-    wheelhouse: Path | None = None
-    offline: bool = False
-    no_cache: bool = False
-    cache_dir: Path | None = None
+    index: ChannelIndex
+    http: HttpClient
+    opener: Opener
+    store: EvidenceStore | None
+    pack: EvidencePack
+    abi_directory: Path
 
 
-def knowledge() -> Knowledge:
-    """The shipped database."""
-    return load_knowledge()
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What answers are made from. Nothing is read or opened before it is needed, and then once.
+
+    Whatever is asked within one session, also for other targets, shares its connections, caches
+    and knowledge. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
+    ``tell`` with what a user should know at once. ``make_client`` replaces the HTTP client in
+    tests.
+    """
+
+    options: IndexOptions = field(default_factory=IndexOptions)
+    world: World = field(default_factory=World.of_process)
+    root: Path = field(default_factory=knowledge_path)
+    make_client: ClientFactory | None = None
+    on_read: Callable[[Artifact], None] = lambda _: None
+    tell: Callable[[str], None] = lambda _: None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; what is asked later opens new ones."""
+        if "http" in self.__dict__:
+            self.http.close()
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The database below ``root``."""
+        return load_knowledge(self.root)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The user's index settings: options, ABILOCK_*, pyproject.toml, uv's, pip's.
+
+        Raises UsageError for settings that cannot be used.
+        """
+        from resolver.index.layer import Host
+        from resolver.index.settings import load_settings
+
+        wheelhouse = self.options.wheelhouse
+        if wheelhouse is not None and not wheelhouse.is_dir():
+            raise UsageError(
+                f"--wheelhouse {wheelhouse} is not a directory",
+                hint="name a directory of wheels; abilock download fills one",
+            )
+        world = self.world
+        host = Host(environ=world.environ, cwd=world.cwd, home=world.home, prefix=world.prefix)
+        return load_settings(host, self.options)
+
+    @property
+    def offline(self) -> bool:
+        """Whether nothing may be asked over the network."""
+        return self.settings.offline
+
+    @property
+    def cache_dir(self) -> Path | None:
+        """Where the cache lies; None where there is to be none."""
+        settings = self.settings
+        return None if settings.no_cache else settings.cache_dir or self.world.cache_dir
+
+    @cached_property
+    def http(self) -> HttpClient:
+        """The one HTTP client."""
+        from resolver.index import http
+        from resolver.index.keyring import ask_keyring
+
+        settings = self.settings
+        make: ClientFactory = self.make_client or http.HttpClient
+        return make(
+            version=__version__,
+            credentials=settings.credentials,
+            netrc_file=settings.netrc_file,
+            ask_keyring=ask_keyring if settings.keyring else None,
+            ca_file=settings.ca_file,
+            environ=self.world.environ,
+            offline=self.offline,
+        )
+
+    @cached_property
+    def cache(self) -> Cache:
+        """What indexes said before."""
+        from resolver.index.cache import Cache
+
+        return Cache(self.cache_dir, clock=lambda: self.world.now().timestamp())
+
+    @cached_property
+    def store(self) -> EvidenceStore | None:
+        """What the bytes of wheels said before."""
+        from resolver.abi.store import EvidenceStore
+
+        return None if self.cache_dir is None else EvidenceStore(self.cache_dir)
+
+    @property
+    def abi_directory(self) -> Path:
+        """Where the knowledge of symbols lies."""
+        return self.root / "abi"
+
+    @cached_property
+    def pack(self) -> EvidencePack:
+        """What ships of the bytes of wheels."""
+        from resolver.abi.pack import EvidencePack
+
+        return EvidencePack(self.abi_directory)
+
+    def open_wheel(self, artifact: Artifact) -> ByteSource | None:
+        """A way to the bytes of a wheel; None where there is none."""
+        from resolver.index.ranges import RangeSource
+        from resolver.wheelfile.byte_source import FileSource
+
+        if artifact.path is not None:
+            return FileSource(Path(artifact.path))
+        if artifact.url is None or self.offline:
+            return None
+        return RangeSource(self.http, artifact.url, size=artifact.size)
+
+    @contextmanager
+    def connect(self, tags: tuple[str, ...] = ()) -> Iterator[Connection]:
+        """The user's indexes, ``tags`` being the index tags to visit.
+
+        Raises UsageError for settings that cannot be used.
+        """
+        from resolver.index.client import ChannelIndex
+
+        index = ChannelIndex(
+            settings=self.settings,
+            channels=self.knowledge.channels,
+            snapshot=self.knowledge.snapshot,
+            cuda_tags=tags,
+            cache=self.cache,
+            http=self.http,
+            only=frozenset(self.options.channels) or None,
+            offline=self.offline,
+        )
+        try:
+            yield Connection(
+                index=index,
+                http=self.http,
+                opener=self.open_wheel,
+                store=self.store,
+                pack=self.pack,
+                abi_directory=self.abi_directory,
+            )
+        finally:
+            index.close()
+
+    @contextmanager
+    def open_workspace(
+        self,
+        target: Target,
+        *,
+        knowledge: Knowledge | None = None,
+        overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
+        exclude_newer: datetime | None = None,
+        named_tags: tuple[str, ...] = (),
+        fetch_hashes: bool = False,
+    ) -> Iterator[Workspace]:
+        """A workspace over the user's indexes. ``knowledge`` is a part of the session's.
+
+        Raises UsageError for settings that cannot be used.
+        """
+        from resolver.compat.target_rules import TargetRules
+        from resolver.evidence.set_check import check_whole
+        from resolver.evidence.wheel_evidence import WheelEvidence
+        from resolver.solve.catalog import CatalogBuilder
+        from resolver.solve.workspace import Workspace
+
+        known = knowledge or self.knowledge
+        rules = TargetRules(known, target)
+        with self.connect(cuda_tags(known, target.cuda, named_tags)) as connection:
+
+            def siblings(artifact: Artifact) -> list[Artifact]:
+                return _siblings(connection.index, artifact, target)
+
+            evidence = WheelEvidence(
+                known,
+                target,
+                connection.abi_directory,
+                opener=connection.opener,
+                siblings=siblings,
+                abi_of=rules.cxx11_abi_of,
+                store=connection.store,
+                pack=connection.pack,
+                on_read=self.on_read,
+            )
+            try:
+                yield Workspace(
+                    index=connection.index,
+                    rules=rules,
+                    evidence=evidence,
+                    target=target,
+                    builder=CatalogBuilder(
+                        target=target,
+                        rules=rules,
+                        exclude_newer=exclude_newer,
+                        hash_of=connection.index.compute_sha256 if fetch_hashes else None,
+                    ),
+                    overrides=overrides or {},
+                    together=lambda files: check_whole(known, target, self.root, files, evidence),
+                )
+            finally:
+                evidence.close()
 
 
 def cuda_tags(known: Knowledge, cuda: CudaVersion, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -69,80 +293,7 @@ def cuda_tags(known: Knowledge, cuda: CudaVersion, extra: tuple[str, ...] = ()) 
     return tuple(dict.fromkeys([*tags, *extra]))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Session:
-    """An open connection to the user's indexes, and where evidence is kept."""
-
-    index: ChannelIndex
-    http: HttpClient
-    opener: Opener
-    store: EvidenceStore | None
-    pack: EvidencePack
-    abi_directory: Path
-
-
-@contextmanager
-def open_session(
-    known: Knowledge, options: IndexOptions, tags: tuple[str, ...]
-) -> Iterator[Session]:
-    """The user's indexes, ``tags`` being the index tags to visit; closed on leaving.
-
-    Raises UsageError for settings that cannot be used.
-    """
-    from resolver.abi.pack import EvidencePack
-    from resolver.abi.store import EvidenceStore
-    from resolver.index.cache import Cache
-    from resolver.index.client import ChannelIndex
-    from resolver.index.http import HttpClient
-    from resolver.index.keyring import ask_keyring
-    from resolver.index.ranges import RangeSource
-    from resolver.wheelfile.byte_source import FileSource
-
-    settings = load_user_settings(options)
-    offline = options.offline or settings.offline
-    cache_dir = None if options.no_cache or settings.no_cache else _cache_dir(settings.cache_dir)
-    http = HttpClient(
-        version=__version__,
-        credentials=settings.credentials,
-        netrc_file=settings.netrc_file,
-        ask_keyring=ask_keyring if settings.keyring else None,
-        ca_file=settings.ca_file,
-        environ=os.environ,
-        offline=offline,
-    )
-    index = ChannelIndex(
-        settings=settings,
-        channels=known.channels,
-        snapshot=known.snapshot,
-        cuda_tags=tags,
-        cache=Cache(cache_dir),
-        http=http,
-        only=frozenset(options.channels) or None,
-        offline=offline,
-    )
-
-    def opener(artifact: Artifact) -> ByteSource | None:
-        if artifact.path is not None:
-            return FileSource(Path(artifact.path))
-        if artifact.url is None or offline:
-            return None
-        return RangeSource(http, artifact.url, size=artifact.size)
-
-    directory = knowledge_path() / "abi"
-    try:
-        yield Session(
-            index=index,
-            http=http,
-            opener=opener,
-            store=EvidenceStore(cache_dir) if cache_dir is not None else None,
-            pack=EvidencePack(directory),
-            abi_directory=directory,
-        )
-    finally:
-        index.close()
-
-
-def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> WheelFacts:
+def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False) -> WheelFacts:
     """The facts of one wheel, from a store or from its bytes.
 
     Raises UsageError where there is no way to its bytes, DamagedData and IndexFailure as reading
@@ -151,11 +302,11 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
     from resolver.abi.inspect import read_evidence
     from resolver.wheelfile.wheel_errors import DamagedWheel
 
-    if artifact.sha256 is not None and session.store is not None:
-        facts = session.store.get(artifact.sha256, full=full)
+    if artifact.sha256 is not None and connection.store is not None:
+        facts = connection.store.get(artifact.sha256, full=full)
         if facts is not None:
             return facts
-    source = session.opener(artifact)
+    source = connection.opener(artifact)
     if source is None:
         raise UsageError(
             f"{artifact.filename} was not read before, and cannot be read now",
@@ -167,69 +318,11 @@ def read_facts(session: Session, artifact: Artifact, *, full: bool = False) -> W
             filename=artifact.filename,
             sha256=artifact.sha256,
             full=full,
-            store=session.store,
+            store=connection.store,
         )
     except DamagedWheel as error:
         between = ": " if error.member else " "
         raise DamagedData(f"{artifact.filename}{between}{error}", hint=error.hint) from error
-
-
-@contextmanager
-def open_workspace(
-    known: Knowledge,
-    target: Target,
-    options: IndexOptions,
-    *,
-    overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
-    exclude_newer: datetime | None = None,
-    named_tags: tuple[str, ...] = (),
-    fetch_hashes: bool = False,
-    on_read: Callable[[Artifact], None] = lambda _: None,
-) -> Iterator[Workspace]:
-    """A workspace over the user's indexes; closed connections on leaving.
-
-    ``on_read`` is called, from any thread, before the bytes of a wheel are read. Raises UsageError
-    for settings that cannot be used.
-    """
-    from resolver.evidence.set_check import check_whole
-    from resolver.evidence.wheel_evidence import WheelEvidence
-
-    rules = TargetRules(known, target)
-    with open_session(known, options, cuda_tags(known, target.cuda, named_tags)) as session:
-
-        def siblings(artifact: Artifact) -> list[Artifact]:
-            return _siblings(session.index, artifact, target)
-
-        evidence = WheelEvidence(
-            known,
-            target,
-            session.abi_directory,
-            opener=session.opener,
-            siblings=siblings,
-            abi_of=rules.cxx11_abi_of,
-            store=session.store,
-            pack=session.pack,
-            on_read=on_read,
-        )
-        try:
-            yield Workspace(
-                index=session.index,
-                rules=rules,
-                evidence=evidence,
-                target=target,
-                builder=CatalogBuilder(
-                    target=target,
-                    rules=rules,
-                    exclude_newer=exclude_newer,
-                    hash_of=session.index.compute_sha256 if fetch_hashes else None,
-                ),
-                overrides=overrides or {},
-                together=lambda files: check_whole(
-                    known, target, session.abi_directory.parent, files, evidence
-                ),
-            )
-        finally:
-            evidence.close()
 
 
 def links_of(workspace: Workspace) -> WheelEvidence:
@@ -256,36 +349,6 @@ def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[A
     return sorted(found, key=lambda other: other.filename)
 
 
-def _cache_dir(configured: Path | None) -> Path:
-    return configured or user_cache_path("abilock")
-
-
-def load_user_settings(options: IndexOptions) -> Settings:
-    """The user's index settings: flags, ABILOCK_*, pyproject.toml, uv's, pip's."""
-    from resolver.index.layer import Host
-    from resolver.index.settings import Flags, load_settings
-
-    if options.wheelhouse is not None and not options.wheelhouse.is_dir():
-        raise UsageError(
-            f"--wheelhouse {options.wheelhouse} is not a directory",
-            hint="name a directory of wheels; abilock download fills one",
-        )
-    host = Host(
-        environ=os.environ,
-        cwd=working_directory(),
-        home=Path.home(),
-        prefix=Path(sys.prefix),
-    )
-    flags = Flags(
-        indexes=options.index,
-        wheelhouse=options.wheelhouse,
-        offline=options.offline,
-        cache_dir=options.cache_dir,
-        no_cache=options.no_cache,
-    )
-    return load_settings(host, flags)
-
-
 def parse_day(text: str) -> datetime:
     """``--exclude-newer``: a day means its end in UTC, as in uv; or a full RFC 3339 time."""
     try:
@@ -300,8 +363,3 @@ def parse_day(text: str) -> datetime:
             ) from error
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return datetime.combine(day + timedelta(days=1), time(), UTC)
-
-
-def working_directory() -> Path:
-    """Where the user stands."""
-    return Path(os.getcwd())

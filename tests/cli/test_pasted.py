@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from resolver.compat.load import load_knowledge
-from resolver.diagnosis.error_report import Given, JudgeHere, explain, find_setting
+from resolver.diagnosis.error_report import JudgeHere, explain, find_setting
 from resolver.errors import Unreachable
 from resolver.host.interpreter import Host
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport
+from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement, Pair
 from resolver.model.reason import Grade
 from resolver.render.render_error import error_text
 from tests.support.fakes import make_reason, make_target
 
 HOST = Host(python="3.12.0", free_threaded=False, machine="x86_64", glibc=(2, 35))
-NOTHING = Given(cuda=None, arch=None, gpu=None, python=None, machine=None, driver=None)
+NOTHING = TargetOptions()
 OLD = "The NVIDIA driver on your system is too old (found version 12080)\ntorch==2.11.0+cu130"
 SYMBOL = (
     "torch==2.9.1+cu130\nsgl-kernel==0.3.21\n/x-packages/sgl_kernel/common_ops.abi3.so: undefined "

@@ -8,8 +8,9 @@ import pytest
 from resolver.errors import UsageError
 from resolver.index.credential import Credential
 from resolver.index.layer import Host
-from resolver.index.settings import Flags, Settings, load_settings
+from resolver.index.settings import Settings, load_settings
 from resolver.index.source import IndexSource
+from resolver.model.options import IndexOptions
 
 
 class Machine:
@@ -28,7 +29,7 @@ class Machine:
         path.write_text(text)
         return path
 
-    def load(self, flags: Flags | None = None, **environ: str) -> Settings:
+    def load(self, flags: IndexOptions | None = None, **environ: str) -> Settings:
         host = Host(
             environ=environ, cwd=self.cwd, home=self.home, prefix=self.prefix, root=self.root
         )
@@ -71,7 +72,7 @@ def test_every_tool_can_set_the_default_and_the_stronger_wins(machine: Machine) 
         "ABILOCK_DEFAULT_INDEX": "https://2/s",
         "PIP_INDEX_URL": "https://7b/s",
     }
-    flags = Flags(indexes=("default=https://1/s",))
+    flags = IndexOptions(index=("default=https://1/s",))
     assert default_of(machine.load(flags, **environ)) == ("https://1/s", "--index")
     expected: list[tuple[str | Path, str, str]] = [
         ("ABILOCK_DEFAULT_INDEX", "https://2/s", "ABILOCK_DEFAULT_INDEX"),
@@ -109,7 +110,7 @@ def test_stronger_default_hides_weaker_indexes_but_not_files(machine: Machine) -
     assert urls(settings.named) == [("uv-1", "https://u/s")]
     assert settings.extra == ()
     assert urls(settings.find_links) == [("find-links-1", str(machine.cwd / "wheels"))]
-    settings = machine.load(Flags(indexes=("default=https://d/s",)), UV_INDEX="https://u/s")
+    settings = machine.load(IndexOptions(index=("default=https://d/s",)), UV_INDEX="https://u/s")
     assert (settings.named, settings.extra) == ((), ())
 
 
@@ -280,9 +281,8 @@ def test_own_settings(machine: Machine) -> None:
         '[[tool.abilock.index]]\nname = "corp"\nurl = "https://3/s"\n',
     )
     settings = machine.load(
-        Flags(
-            indexes=("pytorch=https://mirror/whl/{cuda}",),
-            find_links=("mine",),
+        IndexOptions(
+            index=("pytorch=https://mirror/whl/{cuda}",),
             wheelhouse=Path("wheelhouse"),
             cache_dir=Path("/cache"),
         ),
@@ -305,7 +305,6 @@ def test_own_settings(machine: Machine) -> None:
         f"{project} [tool.abilock] [[index]]",
     ]
     assert [source.url for source in settings.find_links] == [
-        str(machine.cwd / "mine"),
         str(machine.cwd / "a"),
         str(machine.cwd / "b"),
         str(machine.cwd.parent / "wheels"),
@@ -317,7 +316,7 @@ def test_own_settings(machine: Machine) -> None:
 
 def test_credentials(machine: Machine, tmp_path: Path) -> None:
     settings = machine.load(
-        Flags(indexes=("my-corp=https://u%40x:p@corp/s",)),
+        IndexOptions(index=("my-corp=https://u%40x:p@corp/s",)),
         ABILOCK_INDEX_MY_CORP_USERNAME="name",
         ABILOCK_INDEX_MY_CORP_PASSWORD="word",
         UV_INDEX="other=https://other/s",
@@ -406,7 +405,7 @@ def test_wrong_setting_is_named(
     for name, text in files.items():
         machine.write(machine.cwd / name, text)
     with pytest.raises(UsageError) as caught:
-        machine.load(Flags(indexes=tuple(flags)), **environ)
+        machine.load(IndexOptions(index=tuple(flags)), **environ)
     expected = message.format(cwd=machine.cwd, home=machine.home)
     assert str(caught.value)[: len(expected)] == expected
     if not expected.endswith(" "):

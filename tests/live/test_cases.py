@@ -36,8 +36,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from resolver.compat.load import load_knowledge
+from resolver.model.options import IndexOptions
 from resolver.model.reason import Code, Grade, Severity
-from resolver.usecase import session as wiring
+from resolver.usecase.session import Session
 from tests.live.asking import ask, directory
 from tests.support.fakes import make_target
 
@@ -361,8 +362,11 @@ def test_vllm_py314_numba() -> None:
     known = load_knowledge().measured()
     for python, refused in (("3.14.0", True), ("3.12.0", False)):
         target = make_target(cuda="12.8", archs="sm90", python=python)
-        options = wiring.IndexOptions(channels=("default",), cache_dir=directory())
-        with wiring.open_workspace(known, target, options) as workspace:
+        options = IndexOptions(channels=("default",), cache_dir=directory())
+        with (
+            Session(options=options) as session,
+            session.open_workspace(target, knowledge=known) as workspace,
+        ):
             catalog = workspace.catalog(canonicalize_name("vllm"))
         reasons = [r.reason for r in catalog.rejected if str(r.version) == "0.10.2"]
         codes = {(r.code, r.severity, r.grade, r.subject) for r in reasons}

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.cli import options
 from resolver.compat.load import load_knowledge
 from resolver.errors import UsageError
 from resolver.host import gpu as accelerator
 from resolver.host.gpu import Accelerator, Device, Toolkit
-from resolver.host.interpreter import Host
 from resolver.model.cuda import Arch, CudaVersion
-
-HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 35))
+from resolver.model.options import TargetOptions
+from resolver.usecase.target_options import make_target
+from tests.support.still import still_world
 
 _NVML = """
 #include <string.h>
@@ -130,40 +129,38 @@ def test_cuda_is_that_of_a_toolkit_the_driver_runs(
     assert str(answer[0]) == cuda
 
 
-def test_target_without_options_is_this_machine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(options, "probe_accelerator", lambda _: GPU)
-    target = options.make_target(load_knowledge(), HOST, cuda=None, arch=None)
+def test_target_without_options_is_this_machine() -> None:
+    told: list[str] = []
+    world = still_world(accelerator=lambda _: GPU)
+    target = make_target(load_knowledge(), TargetOptions(), world, tell=told.append)
     assert (str(target.cuda), target.archs_text, str(target.driver)) == (
         "13.0",
         "sm_120",
         "580.65.6",
     )
-    assert capsys.readouterr().err == (
+    assert told == [
         "This machine: CUDA 13.0, the newest that the driver runs (NVML); NVIDIA RTX PRO 6000, "
-        "sm_120 (NVML); driver 580.65.06.\n"
-    )
+        "sm_120 (NVML); driver 580.65.06."
+    ]
 
 
-def test_options_win_over_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "probe_accelerator", lambda _: GPU)
-    target = options.make_target(load_knowledge(), HOST, cuda="12.8", arch=None, driver="570.26")
+def test_options_win_over_the_machine() -> None:
+    given = TargetOptions(cuda="12.8", driver="570.26")
+    target = make_target(load_knowledge(), given, still_world(accelerator=lambda _: GPU))
     assert (str(target.cuda), target.archs_text, str(target.driver)) == ("12.8", "sm_120", "570.26")
 
 
-def test_complete_options_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_options_ask_nobody() -> None:
     def refuse(_: object) -> Accelerator:
         raise AssertionError
 
-    monkeypatch.setattr(options, "probe_accelerator", refuse)
-    target = options.make_target(load_knowledge(), HOST, cuda="12.8", arch="sm90")
-    assert target.driver is None
+    given = TargetOptions(cuda="12.8", arch="sm90")
+    assert make_target(load_knowledge(), given, still_world(accelerator=refuse)).driver is None
 
 
-def test_without_a_gpu_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "probe_accelerator", lambda _: Accelerator())
+def test_without_a_gpu_they_are_asked_for() -> None:
+    world = still_world()
     with pytest.raises(UsageError, match="no CUDA version given"):
-        options.make_target(load_knowledge(), HOST, cuda=None, arch="sm90")
+        make_target(load_knowledge(), TargetOptions(arch="sm90"), world)
     with pytest.raises(UsageError, match="no GPU architecture given"):
-        options.make_target(load_knowledge(), HOST, cuda="13.0", arch=None)
+        make_target(load_knowledge(), TargetOptions(cuda="13.0"), world)

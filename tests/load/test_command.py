@@ -107,10 +107,10 @@ def test_wrong_usage(
 
 
 def test_a_lock_needs_a_target(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from resolver.cli import options
+    from resolver.host import gpu
     from resolver.host.gpu import Accelerator
 
-    monkeypatch.setattr(options, "probe_accelerator", lambda _: Accelerator())
+    monkeypatch.setattr(gpu, "probe_accelerator", lambda _: Accelerator())
     path = tmp_path / "requirements.txt"
     path.write_text("torch==2.9.1\n")
     done = run("check", path)
@@ -128,10 +128,10 @@ def test_target_names_what_it_was_given(run: Any) -> None:
 
 
 def test_target_without_a_gpu(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from resolver.cli import target
+    from resolver.host import gpu
     from resolver.host.gpu import Accelerator
 
-    monkeypatch.setattr(target, "probe_accelerator", lambda _: Accelerator())
+    monkeypatch.setattr(gpu, "probe_accelerator", lambda _: Accelerator())
     done = run("target")
     assert done.code == 0
     assert "CUDA        unknown" in done.out

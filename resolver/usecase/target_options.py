@@ -1,141 +1,96 @@
-"""Target options, shared by the commands, and how they become a ``Target``."""
+"""What a user says of a machine, and this machine for the rest, as a ``Target``."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-import typer
 from packaging.version import InvalidVersion, Version
 
-from resolver.cli import console
 from resolver.compat.gpu import find_gpu, nearest_gpu
 from resolver.compat.rules import nearest_cuda
 from resolver.errors import UsageError
-from resolver.host.gpu import Accelerator, probe_accelerator
+from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
+from resolver.model.options import PlatformOptions, TargetOptions
 from resolver.model.target import Target, driver_text
+from resolver.usecase.world import World
 
 MACHINES = ("x86_64", "aarch64")
 # Wheels are looked at whatever glibc they want; PEP 600 tags end where glibc does.
 _NEWEST_GLIBC = (2, 60)
 PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
-CudaOption = Annotated[
-    str | None,
-    typer.Option("--cuda", metavar="VERSION", help="CUDA release the machine is set up for: 13.0."),
-]
-ArchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--arch", metavar="SM", help="GPU architectures, comma-separated: sm120, sm_90, 12.0."
-    ),
-]
-GpuOption = Annotated[
-    str | None,
-    typer.Option("--gpu", metavar="NAME", help="GPU by name, in place of --arch: 'RTX PRO 6000'."),
-]
-PythonOption = Annotated[
-    str | None,
-    typer.Option("--python", metavar="VERSION", help="Python version [default: the running one]."),
-]
-MachineOption = Annotated[
-    str | None,
-    typer.Option("--machine", metavar="NAME", help="x86_64 or aarch64 [default: this one]."),
-]
-GlibcOption = Annotated[
-    str | None,
-    typer.Option("--glibc", metavar="VERSION", help="glibc of the machine [default: this one's]."),
-]
-DriverOption = Annotated[
-    str | None, typer.Option("--driver", metavar="VERSION", help="NVIDIA driver: 580.65.06.")
-]
-ToolkitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--toolkit", metavar="VERSION", help="CUDA toolkit, where it differs from --cuda."
-    ),
-]
-
 
 def make_target(
     knowledge: Knowledge,
-    host: Host,
+    options: TargetOptions,
+    world: World,
     *,
-    cuda: str | None,
-    arch: str | None,
-    gpu: str | None = None,
-    python: str | None = None,
-    machine: str | None = None,
-    glibc: str | None = None,
-    driver: str | None = None,
-    toolkit: str | None = None,
     accelerator: Accelerator | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Target:
     """The target that options and machine describe. Raises UsageError, naming the option.
 
     Without a CUDA release or without a GPU, those of this machine count: ``accelerator``, which is
-    asked for where it is not given.
+    asked for, and ``tell`` told, where it is not given.
     """
-    if cuda is None or (arch is None and gpu is None):
-        cuda, arch, driver = _from_machine(knowledge, accelerator, cuda, arch, gpu, driver)
-    if cuda is None:
+    if options.cuda is None or (options.arch is None and options.gpu is None):
+        found = accelerator or world.probe_accelerator(knowledge)
+        options, said = _from_machine(knowledge, found, options)
+        if said and accelerator is None:
+            tell(f"This machine: {'; '.join(said)}.")
+    if options.cuda is None:
         raise UsageError(
             "no CUDA version given", hint="add --cuda VERSION, for example --cuda 13.0"
         )
-    version, free_threaded = _python(python, host)
+    host = world.probe_host()
+    version, free_threaded = _python(options.python, host)
     return Target(
-        cuda=_cuda(knowledge, cuda, "--cuda"),
-        archs=_archs(knowledge, arch, gpu),
+        cuda=_cuda(knowledge, options.cuda, "--cuda"),
+        archs=_archs(knowledge, options.arch, options.gpu),
         python=version,
         free_threaded=free_threaded,
-        machine=_machine(machine, host),
-        glibc=_glibc(glibc, host),
-        driver=_driver(driver),
-        toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
-        gpu=gpu,
+        machine=_machine(options.machine, host),
+        glibc=_glibc(options.glibc, host),
+        driver=_driver(options.driver),
+        toolkit=_toolkit(knowledge, options),
+        gpu=options.gpu,
     )
 
 
 def _from_machine(
-    knowledge: Knowledge,
-    accelerator: Accelerator | None,
-    cuda: str | None,
-    arch: str | None,
-    gpu: str | None,
-    driver: str | None,
-) -> tuple[str | None, str | None, str | None]:
-    """CUDA, GPUs and driver, what is not given being this machine's; and says so."""
-    found = accelerator or probe_accelerator(knowledge)
+    knowledge: Knowledge, found: Accelerator, options: TargetOptions
+) -> tuple[TargetOptions, list[str]]:
+    """CUDA, GPUs and driver, what is not given being this machine's; and the words for it."""
     said = []
-    if cuda is None and (guess := found.cuda(knowledge)) is not None:
-        cuda = str(guess[0])
-        said.append(f"CUDA {cuda}, {guess[1]}")
-    if arch is None and gpu is None and found.archs:
+    if options.cuda is None and (guess := found.cuda(knowledge)) is not None:
+        options = replace(options, cuda=str(guess[0]))
+        said.append(f"CUDA {guess[0]}, {guess[1]}")
+    if options.arch is None and options.gpu is None and found.archs:
         arch = ",".join(map(str, found.archs))
+        options = replace(options, arch=arch)
         said.append(f"{found.devices[0].name}, {arch} ({found.source})")
-    if driver is None and found.driver is not None and said:
+    if options.driver is None and found.driver is not None and said:
         driver = driver_text(found.driver)
+        options = replace(options, driver=driver)
         said.append(f"driver {driver}")
-    if said and accelerator is None:
-        console.words(f"This machine: {'; '.join(said)}.")
-    return cuda, arch, driver
+    return options, said
 
 
-def make_platform(
-    knowledge: Knowledge, host: Host, *, python: str | None, machine: str | None
-) -> Target:
+def make_platform(knowledge: Knowledge, options: PlatformOptions, world: World) -> Target:
     """A target of which only Python and machine count: for looking at wheels, not at a GPU."""
-    version, free_threaded = _python(python, host)
+    host = world.probe_host()
+    version, free_threaded = _python(options.python, host)
     return Target(
         cuda=max(knowledge.cuda),
         archs=(),
         python=version,
         free_threaded=free_threaded,
-        machine=_machine(machine, host),
+        machine=_machine(options.machine, host),
         glibc=_NEWEST_GLIBC,
     )
 
@@ -270,22 +225,19 @@ class Wish:
     toolkit: CudaVersion | None
 
 
-def make_wish(
-    knowledge: Knowledge,
-    *,
-    cuda: str | None,
-    arch: str | None,
-    gpu: str | None,
-    driver: str | None,
-    toolkit: str | None,
-) -> Wish:
+def make_wish(knowledge: Knowledge, options: TargetOptions) -> Wish:
     """What the options say, for commands that can do without. Raises UsageError as make_target."""
+    known = options.arch is not None or options.gpu is not None
     return Wish(
-        cuda=None if cuda is None else _cuda(knowledge, cuda, "--cuda"),
-        archs=() if arch is None and gpu is None else _archs(knowledge, arch, gpu),
-        driver=_driver(driver),
-        toolkit=None if toolkit is None else _cuda(knowledge, toolkit, "--toolkit"),
+        cuda=None if options.cuda is None else _cuda(knowledge, options.cuda, "--cuda"),
+        archs=_archs(knowledge, options.arch, options.gpu) if known else (),
+        driver=_driver(options.driver),
+        toolkit=_toolkit(knowledge, options),
     )
+
+
+def _toolkit(knowledge: Knowledge, options: TargetOptions) -> CudaVersion | None:
+    return None if options.toolkit is None else _cuda(knowledge, options.toolkit, "--toolkit")
 
 
 def with_machine(wish: Wish, found: Accelerator) -> Wish:

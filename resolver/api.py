@@ -1,0 +1,280 @@
+"""What abilock does, as calls: values in, values out.
+
+Nothing here prints, ends the program, or reads clock, environment or machine but through a
+``Session``. Each call opens one of its own, or shares the one that it is given::
+
+    import abilock
+
+    answer = abilock.resolve(["torch", "sgl-kernel"], cuda="13.0", arch="sm120", offline=True)
+    print(answer)
+    if answer.lock is not None:
+        answer.lock.write("pylock.toml")
+
+A requirement is text (``"torch==2.9.1"``), a ``Path`` is a file of them. What cannot be done
+raises ``AbilockError``: ``UsageError`` for wrong arguments, ``IndexFailure`` where an index does
+not answer, ``DamagedData`` for what cannot be read. No solution is an answer, and raises nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+from resolver.errors import UsageError
+from resolver.model.options import IndexOptions, TargetOptions
+
+if TYPE_CHECKING:
+    from resolver.model.target import Target
+    from resolver.usecase.explain_error import ErrorResult
+    from resolver.usecase.resolve import ResolveResult
+    from resolver.usecase.session import Session
+    from resolver.usecase.why import WhyResult
+
+
+class TargetKeywords(TypedDict, total=False):
+    """The machine, a keyword for each field of ``TargetOptions``; this machine is the default."""
+
+    cuda: str | None
+    arch: str | None
+    gpu: str | None
+    python: str | None
+    machine: str | None
+    glibc: str | None
+    driver: str | None
+    toolkit: str | None
+
+
+class IndexKeywords(TypedDict, total=False):
+    """Indexes and caches, a keyword for each field of ``IndexOptions``."""
+
+    index: Iterable[str]
+    channels: Iterable[str]
+    offline: bool
+    wheelhouse: Path | str | None
+    no_cache: bool
+    cache_dir: Path | str | None
+
+
+class Keywords(TargetKeywords, IndexKeywords, total=False):
+    """The machine, and the indexes where no session is given."""
+
+
+def resolve(
+    requirements: str | Path | Iterable[str | Path] = (),
+    *,
+    target: Target | TargetOptions | None = None,
+    session: Session | None = None,
+    constraints: Iterable[str | Path] = (),
+    overrides: Iterable[str | Path] = (),
+    prefer: Literal["known-good", "newest"] | None = None,
+    tuples: bool = True,
+    strict: bool = False,
+    pre: bool = False,
+    exclude_newer: str | date | None = None,
+    keep: Path | str | None = None,
+    upgrade: Iterable[str] = (),
+    fetch_hashes: bool = False,
+    **options: Unpack[Keywords],
+) -> ResolveResult:
+    """A set that loads on a machine, with its lock; or why there is none.
+
+    Without requirements, those of ``[tool.abilock]`` of ``pyproject.toml``, else the default stack.
+    ``constraints`` narrow versions and ask for nothing, ``overrides`` replace what any package
+    requires. ``keep`` is a lock whose pins are kept, but those of ``upgrade``. ``strict`` accepts
+    measured or reported pairs only; without ``tuples`` nothing counts that was reported or declared
+    outside the wheels. ``exclude_newer`` is a day or a time.
+    """
+    from resolver.lockfile.requirements_txt import DEFAULT_ORIGIN, collect
+    from resolver.solve.request import Request
+    from resolver.usecase import resolve as usecase
+    from resolver.usecase.requested import state
+    from resolver.usecase.session import parse_day
+
+    with _opened(session, options) as opened:
+        here = _target(opened, target, options)
+        items = _items(requirements)
+        stated = collect(
+            [item for item in items if isinstance(item, str)],
+            [item for item in items if isinstance(item, Path)],
+            opened.world.cwd,
+        )
+        return usecase.resolve(
+            opened,
+            usecase.ResolveRequest(
+                target=here,
+                wish=Request(
+                    requirements=stated,
+                    constraints=state(constraints),
+                    prefer=prefer,
+                    is_default=all(origin == DEFAULT_ORIGIN for _, origin in stated),
+                    use_tuples=tuples,
+                    strict=strict,
+                    pre=pre,
+                    locked={} if keep is None else usecase.load_kept(Path(keep), upgrade),
+                ),
+                overrides=state(overrides),
+                exclude_newer=None if exclude_newer is None else parse_day(str(exclude_newer)),
+                fetch_hashes=fetch_hashes,
+            ),
+        )
+
+
+def why(
+    requirements: str | Path | Iterable[str | Path],
+    *,
+    target: Target | TargetOptions | None = None,
+    session: Session | None = None,
+    tuples: bool = True,
+    pre: bool = False,
+    **options: Unpack[Keywords],
+) -> WhyResult:
+    """Whether a set works on a machine, by what evidence, and what works instead.
+
+    A file may be what ``pip freeze`` printed.
+    """
+    from resolver.solve.request import Request
+    from resolver.usecase import why as usecase
+    from resolver.usecase.requested import state
+
+    notes: list[str] = []
+    stated = state(_items(requirements), notes)
+    if not stated:
+        raise UsageError(
+            "nothing to judge",
+            hint="name a set: abilock why torch==2.10.0 sgl-kernel --cuda 13.0 --arch sm120",
+        )
+    with _opened(session, options) as opened:
+        here = _target(opened, target, options)
+        wish = Request(
+            requirements=stated,
+            use_tuples=tuples,
+            pre=pre,
+            options=usecase.repeated_options(_said(target, options), pre=pre),
+        )
+        return usecase.why(opened, usecase.WhyRequest(target=here, wish=wish, notes=tuple(notes)))
+
+
+def explain_error(
+    text: str,
+    *,
+    installed: str | Path | Iterable[str | Path] = (),
+    target: TargetOptions | None = None,
+    session: Session | None = None,
+    tuples: bool = True,
+    pre: bool = False,
+    **options: Unpack[Keywords],
+) -> ErrorResult:
+    """What a traceback or a message of the loader means, and the cure.
+
+    ``installed`` are pins, and files that ``pip freeze`` printed. What is not said of the machine
+    is taken from the text; this machine does not count, since the error may come from another.
+    """
+    from resolver.solve.request import Request
+    from resolver.usecase import explain_error as usecase
+    from resolver.usecase.requested import state
+
+    items = _items(installed)
+    pins = state(item for item in items if isinstance(item, str))
+    with _opened(session, options) as opened:
+        return usecase.explain_error(
+            opened,
+            usecase.ErrorRequest(
+                text=text,
+                wish=Request(requirements=pins, use_tuples=tuples, pre=pre),
+                options=target or _target_options(options),
+                freezes=tuple(item for item in items if isinstance(item, Path)),
+            ),
+        )
+
+
+def find_target(*, session: Session | None = None, **options: Unpack[Keywords]) -> Target:
+    """The machine that is described, this one where nothing is said. Raises UsageError."""
+    with _opened(session, options) as opened:
+        return _target(opened, None, options)
+
+
+def open_session(**options: Unpack[IndexKeywords]) -> Session:
+    """A session over this process, for calls that are to share connections and caches.
+
+    Use it in a ``with`` statement, or close it.
+    """
+    from resolver.usecase.session import Session
+
+    return Session(options=_index_options(options))
+
+
+# arguments
+
+
+def _items(items: str | Path | Iterable[str | Path]) -> tuple[str | Path, ...]:
+    return (items,) if isinstance(items, str | Path) else tuple(items)
+
+
+_TARGET_FIELDS = frozenset(field.name for field in fields(TargetOptions))
+_INDEX_FIELDS = frozenset(field.name for field in fields(IndexOptions))
+
+
+def _target_options(options: Keywords) -> TargetOptions:
+    said: dict[str, Any] = {n: v for n, v in options.items() if n in _TARGET_FIELDS}
+    return TargetOptions(**said)
+
+
+def _index_options(options: Any) -> IndexOptions:
+    """Raises TypeError for a keyword that is none."""
+    given: dict[str, Any] = {n: v for n, v in options.items() if n not in _TARGET_FIELDS}
+    for name in ("index", "channels"):
+        if name in given:
+            given[name] = _items(given[name])
+    for name in ("wheelhouse", "cache_dir"):
+        if given.get(name) is not None:
+            given[name] = Path(given[name])
+    return IndexOptions(**given)
+
+
+@contextmanager
+def _opened(session: Session | None, options: Keywords) -> Iterator[Session]:
+    """The given session, or one for this call alone."""
+    if session is None:
+        from resolver.usecase.session import Session
+
+        with Session(options=_index_options(options)) as opened:
+            yield opened
+        return
+    if wrong := sorted(options.keys() - _TARGET_FIELDS):
+        raise TypeError(f"{', '.join(wrong)}: say it where the session is opened")
+    yield session
+
+
+def _target(
+    session: Session,
+    target: Target | TargetOptions | None,
+    options: Keywords,
+) -> Target:
+    from resolver.model.target import Target
+    from resolver.usecase.target_options import make_target
+
+    if target is not None and (beside := options.keys() & _TARGET_FIELDS):
+        raise TypeError(f"a target is given, and {', '.join(sorted(beside))} beside it")
+    if isinstance(target, Target):
+        return target
+    said = target or _target_options(options)
+    return make_target(session.knowledge, said, session.world, tell=session.tell)
+
+
+def _said(target: Target | TargetOptions | None, options: Keywords) -> TargetOptions:
+    """What the commands of an answer have to repeat of the machine."""
+    from resolver.model.target import Target, driver_text
+
+    if not isinstance(target, Target):
+        return target or _target_options(options)
+    return TargetOptions(
+        python=target.python_short,
+        machine=target.machine,
+        glibc=target.glibc_text,
+        driver=None if target.driver is None else driver_text(target.driver),
+        toolkit=None if target.toolkit is None else str(target.toolkit),
+    )

@@ -1,0 +1,87 @@
+"""Options of a command from the fields of a dataclass: one value in place of eight parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from resolver.model.options import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class Omit:
+    """Names fields that a command has no option for: ``Annotated[IndexOptions, Omit("index")]``."""
+
+    names: frozenset[str]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", frozenset(names))
+
+
+def flattened(function: Callable[..., None]) -> Callable[..., None]:
+    """``function`` for typer: a parameter that is a dataclass of ``Flag`` fields becomes options.
+
+    Raises TypeError for fields whose type is no option's.
+    """
+    whole = inspect.signature(function, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, tuple[str, ...]]] = {}
+    for name, parameter in whole.parameters.items():
+        kind, omitted = _group(parameter.annotation)
+        if kind is None:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = tuple(_options(kind, omitted))
+        parameters += options
+        groups[name] = (kind, tuple(option.name for option in options))
+
+    def command(**given: Any) -> None:
+        values = {}
+        for name, (kind, names) in groups.items():
+            taken = {each: given.pop(each) for each in names}
+            # typer gives lists, and None for an empty one.
+            lists = [field.name for field in fields(kind) if field.default == ()]
+            taken |= {each: tuple(taken[each] or ()) for each in lists if each in taken}
+            values[name] = kind(**taken)
+        function(**given, **values)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__module__ = function.__module__
+    command.__signature__ = whole.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {}
+    return command
+
+
+def _group(annotation: Any) -> tuple[type | None, frozenset[str]]:
+    """The dataclass that a parameter is, with what it leaves out; None for an ordinary one."""
+    omitted: frozenset[str] = frozenset()
+    if get_origin(annotation) is Annotated:
+        annotation, *extra = get_args(annotation)
+        omitted = frozenset(name for each in extra if isinstance(each, Omit) for name in each.names)
+    kind = annotation if isinstance(annotation, type) and is_dataclass(annotation) else None
+    return kind, omitted
+
+
+def _options(kind: type, omitted: frozenset[str]) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        if field.name in omitted:
+            continue
+        bare, flag = get_args(hints[field.name])
+        if not isinstance(flag, Flag):
+            raise TypeError(f"{kind.__name__}.{field.name} has no Flag")
+        default = field.default
+        if get_origin(bare) is tuple:
+            bare, default = list[str] | None, None
+        yield inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[
+                bare, typer.Option(flag.name, metavar=flag.metavar, help=flag.help)
+            ],
+        )

@@ -1,0 +1,62 @@
+"""A lock as a value: what ``resolve`` answers with, before it is a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, assert_never
+
+from packaging.pylock import Pylock
+
+from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
+from resolver.lockfile.pylock import build_lock, check_lock_name, render_lock
+from resolver.lockfile.write_file import write_file
+from resolver.model.outcome import Outcome
+
+Form = Literal["uv", "pip", "constraints"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """The lock of a solved outcome. Files without an address are locked by path in ``wheelhouse``.
+
+    Paths in a lock are relative to the directory it lies in; without one, to ``cwd``.
+    """
+
+    outcome: Outcome
+    cwd: Path
+    wheelhouse: Path | None = None
+
+    def pylock(self, directory: Path | None = None) -> Pylock:
+        """The document (PEP 751), as ``packaging`` has it."""
+        base = directory or self.cwd
+        return build_lock(
+            self.outcome,
+            wheelhouse="wheelhouse"
+            if self.wheelhouse is None
+            else os.path.relpath(self.wheelhouse, base),
+            lock_dir=base,
+        )
+
+    def render(self, directory: Path | None = None) -> str:
+        """The text of ``pylock.toml``; equal answers give equal bytes."""
+        return render_lock(self.pylock(directory))
+
+    def write(self, path: Path | str = "pylock.toml") -> None:
+        """Write it as a whole. Raises UsageError for a name that is no lock's, and DiskFailure."""
+        path = Path(path)
+        check_lock_name(path)
+        write_file(path, self.render(path.parent))
+
+    def export(self, to: Form) -> str:
+        """The lock as hashed requirements for uv or pip, or as constraints."""
+        match to:
+            case "uv":
+                return render_uv(self.pylock(), source="pylock.toml")
+            case "pip":
+                return render_pip(self.pylock(), source="pylock.toml")
+            case "constraints":
+                return render_constraints(self.pylock(), source="pylock.toml")
+            case _:
+                assert_never(to)

@@ -1,0 +1,115 @@
+"""A pasted error, explained; and the set it came from, judged where the machine is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from resolver.diagnosis.error_report import explain, find_setting
+from resolver.errors import UsageError
+from resolver.lockfile.requirements_txt import Stated
+from resolver.model.cuda import CudaVersion
+from resolver.model.fault import ErrorReport, Explained
+from resolver.model.options import TargetOptions
+from resolver.model.outcome import Judgement
+from resolver.model.target import Target
+from resolver.solve.request import Request
+from resolver.usecase.session import Session
+from resolver.usecase.target_options import make_target
+from resolver.usecase.why import WhyRequest, repeated_options, why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRequest:
+    """A text, and what is said of where it comes from. ``freezes``: what ``pip freeze`` printed.
+
+    ``wish`` says how the set is judged; its requirements are what is installed.
+    """
+
+    text: str
+    wish: Request
+    options: TargetOptions
+    freezes: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorResult:
+    """The answer to ``why --error``. ``judgement`` is None where the set could not be judged."""
+
+    report: ErrorReport
+    judgement: Judgement | None
+    target: Target | None
+
+    @property
+    def faults(self) -> tuple[Explained, ...]:
+        """The messages of the text, each with what it means."""
+        return self.report.faults
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to run to be cured."""
+        return self.report.commands
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What to say of the machine, to have the set judged."""
+        return self.report.asks
+
+    def text(self) -> str:
+        """The answer for people, as the command prints it."""
+        from resolver.render.render_error import error_text
+
+        return error_text(self.report, self.judgement)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``why --error --format json`` (docs/json.md)."""
+        from resolver.render.render_json import document, error_model
+
+        return document(error_model(self.report, self.judgement, self.target))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
+    """Explain the faults of a text. Raises UsageError where it holds none and no set is named."""
+    wish = request.wish
+    known = session.knowledge if wish.use_tuples else session.knowledge.measured()
+    world = session.world
+    freezes = [(path, load_text(path)) for path in request.freezes]
+    setting = find_setting(known, request.text, request.options, wish.requirements, freezes)
+    given = setting.given
+    repeated = repeated_options(given, pre=False)
+    target, judge_here = None, None
+    if given.cuda is not None and (given.arch is not None or given.gpu is not None):
+        target = here = make_target(known, given, world, tell=session.tell)
+
+        def judge_here(wanted: tuple[Stated, ...], cuda: CudaVersion | None) -> Judgement:
+            there = here if cuda is None else replace(here, cuda=cuda)
+            asked = replace(wish, requirements=wanted, options=repeated)
+            return why(session, WhyRequest(target=there, wish=asked)).judgement
+
+    report, judgement = explain(known, setting, world.probe_host(), judge_here, repeated)
+    return ErrorResult(report=report, judgement=judgement, target=target)
+
+
+# Much more than any log with a traceback; a core file is no text.
+MAX_TEXT = 16 << 20
+
+
+def load_text(path: Path) -> str:
+    """The text of a file, whatever bytes are in it. Raises UsageError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}",
+            hint="name a file that holds the error, or - to paste it",
+        ) from error
+    return decoded(data)
+
+
+def decoded(data: bytes) -> str:
+    """Bytes that somebody pasted as text: as much of it as counts."""
+    return data[:MAX_TEXT].decode("utf-8", errors="replace")

@@ -1,0 +1,162 @@
+"""From requirements to a lock: a request in, a result out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.lockfile.lock import Lock
+from resolver.lockfile.pylock import load_lock, locked_versions
+from resolver.lockfile.requirements_txt import Stated
+from resolver.model.artifact import Artifact
+from resolver.model.outcome import Conflict, Outcome, Package, Pair
+from resolver.model.reason import Reason
+from resolver.model.target import Target
+from resolver.solve import strategy
+from resolver.solve.relax import find_relaxations
+from resolver.solve.request import Request
+from resolver.solve.source import build_advice
+from resolver.solve.workspace import Workspace
+from resolver.usecase.requested import by_project, named_tags
+from resolver.usecase.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveRequest:
+    """What to lock, and for which machine. ``overrides`` replace what any package requires.
+
+    Files uploaded after ``exclude_newer`` do not count. ``fetch_hashes`` downloads files that no
+    index gives a hash of.
+    """
+
+    target: Target
+    wish: Request
+    overrides: tuple[Stated, ...] = ()
+    exclude_newer: datetime | None = None
+    fetch_hashes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveResult:
+    """The answer to ``resolve``. ``lock`` is None on a conflict; ``day`` is when it was asked."""
+
+    outcome: Outcome
+    lock: Lock | None
+    day: date
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a set, and so a lock."""
+        return self.outcome.verdict == "solved"
+
+    @property
+    def target(self) -> Target:
+        """The machine that it holds for."""
+        return self.outcome.target
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """The files of the set by name; empty on a conflict."""
+        return self.outcome.packages
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Each extension beside torch, and how it is known that they load together."""
+        return self.outcome.pairs
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """What there is to say of the files of the set."""
+        return self.outcome.reasons
+
+    @property
+    def conflict(self) -> Conflict | None:
+        """Why there is no set; None where there is one."""
+        return self.outcome.conflict
+
+    @property
+    def relaxations(self) -> tuple[str, ...]:
+        """What to give up, any one of them, so that a conflict solves."""
+        return self.outcome.relaxations
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know."""
+        return self.outcome.notes
+
+    def text(self, *, verbose: bool = False) -> str:
+        """The answer for people, as the command prints it."""
+        from resolver.render.render_text import outcome_text
+
+        return outcome_text(self.outcome, today=self.day, verbose=verbose)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``resolve --format json`` (docs/json.md)."""
+        from resolver.render.render_json import document, resolve_model
+
+        return document(resolve_model(self.outcome))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
+    """Answer ``request``. Raises IndexFailure where an index that counts does not answer."""
+    wish = request.wish
+    known = session.knowledge if wish.use_tuples else session.knowledge.measured()
+
+    def open_at(other: Target) -> AbstractContextManager[Workspace]:
+        return session.open_workspace(
+            other,
+            knowledge=known,
+            overrides=by_project(request.overrides),
+            exclude_newer=request.exclude_newer,
+            named_tags=named_tags(wish.requirements),
+            fetch_hashes=request.fetch_hashes,
+        )
+
+    with open_at(request.target) as workspace:
+        outcome = strategy.resolve(workspace, known, wish)
+        if outcome.verdict == "conflict":
+            relaxations = find_relaxations(workspace, known, wish, outcome, open_at)
+            reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
+            asked = [requirement for requirement, _ in wish.requirements]
+            sources = build_advice(workspace, known, asked, reasons)
+            notes = (*sources, *outcome.notes)
+            outcome = replace(outcome, relaxations=relaxations, notes=notes)
+        if workspace.builder.hash_of is not None:
+            outcome = _with_hashes(outcome, workspace.builder.hash_of)
+    lock = None
+    if outcome.verdict == "solved":
+        lock = Lock(outcome=outcome, cwd=session.world.cwd, wheelhouse=session.options.wheelhouse)
+    return ResolveResult(outcome=outcome, lock=lock, day=session.world.now().date())
+
+
+def _with_hashes(outcome: Outcome, hash_of: Callable[[Artifact], str]) -> Outcome:
+    """``outcome`` with a sha256 for each of its files. Raises IndexFailure and DamagedData."""
+    packages = tuple(
+        package
+        if package.artifact.sha256 is not None
+        else replace(package, artifact=replace(package.artifact, sha256=hash_of(package.artifact)))
+        for package in outcome.packages
+    )
+    return replace(outcome, packages=packages)
+
+
+def load_kept(path: Path, upgrade: Iterable[str]) -> dict[NormalizedName, Version]:
+    """The pins of an existing lock, but those of ``upgrade``; empty where there is no lock."""
+    if not path.is_file():
+        return {}
+    free = {canonicalize_name(name) for name in upgrade}
+    return {
+        canonicalize_name(name): version
+        for name, version in locked_versions(load_lock(path)).items()
+        if canonicalize_name(name) not in free
+    }
