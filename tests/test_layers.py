@@ -100,6 +100,7 @@ STDLIB = {
     "functools",
     "pathlib",
     "re",
+    "shlex",
     "typing",
 }
 
