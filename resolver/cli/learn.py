@@ -79,9 +79,11 @@ def learn(
 def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
     closures: dict[Cell, dict[NormalizedName, Version]] = {}
     records: dict[tuple[str, str, str], Record] = {}
+    kept: set[str] = set()
     for target in targets(chosen):
         cell = (target.python_short, target.machine)
-        closure, found = _learn_cell(known, chosen, target, root)
+        closure, found, unread = _learn_cell(known, chosen, target, root)
+        kept |= unread
         closures[cell] = closure
         records |= {record.key: record for record in found}
         console.words(
@@ -96,6 +98,8 @@ def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
         f"Wrote {counted(len(pins), 'pin')} and {counted(len(records), 'record')} "
         f"to {counted(len(files), 'file')}."
     )
+    if kept:
+        console.words(f"Left as they are, since no index was asked: {counted(len(kept), 'file')}.")
 
 
 def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
@@ -160,7 +164,12 @@ def targets(known: KnownTuple) -> Iterator[Target]:
 
 def _learn_cell(
     known: Knowledge, chosen: KnownTuple, target: Target, root: Path
-) -> tuple[dict[NormalizedName, Version], list[Record]]:
+) -> tuple[dict[NormalizedName, Version], list[Record], set[str]]:
+    """The closure, the records of what the default index lists, the files it was not asked for.
+
+    A record says which day an index listed a file: what came from the snapshot has its record, and
+    offline a listing is a cached one of any day.
+    """
     day = chosen.exclude_newer or chosen.date
     today = datetime.now(UTC).date().isoformat()
     pins = [f"{name}=={version}" for name, version in chosen.packages_for(target.machine).items()]
@@ -180,11 +189,14 @@ def _learn_cell(
                 hint="mend the set's packages, or the targets it speaks for",
             )
         closure = {p.artifact.name: p.artifact.version for p in outcome.packages}
-        records = [
-            make_record(artifact, metadata, source=f"default index, {today}", date=today)
-            for artifact, metadata in _files(workspace, closure, target)
-        ]
-    return closure, records
+        files = list(_files(workspace, closure, target))
+    listed = [row for row in files if row[0].origin == "index" and not session.offline]
+    records = [
+        make_record(artifact, metadata, source=f"default index, {today}", date=today)
+        for artifact, metadata in listed
+    ]
+    unread = {artifact.filename for artifact, _ in files} - {each.filename for each in records}
+    return closure, records, unread
 
 
 def _files(

@@ -28,9 +28,9 @@ def find_relaxations(
 ) -> tuple[str, ...]:
     """What to give up so that ``outcome``, a conflict, becomes a solution; empty where nothing is.
 
-    In this order: the version of one request, one constraint, ``--strict``, ``--pre``, another
-    CUDA release or Python, one request as a whole where its version alone does not help. Requests
-    without part in the conflict are left alone. Cost: at most ``MAX_SOLVES`` solves.
+    In this order: the version of one request, one extra, one constraint, ``--strict``, ``--pre``,
+    another CUDA release or Python, one request as a whole where its version alone does not help.
+    Requests without part in the conflict are left alone. Cost: at most ``MAX_SOLVES`` solves.
     """
     if outcome.conflict is None:
         return ()
@@ -60,7 +60,13 @@ class _Relaxations:
         self._codes = {reason.code for reason in conflict.reasons} if conflict else set()
         self._neighbours = Neighbours(workspace, knowledge, request, elsewhere)
         blamed = set(conflict.requests) if conflict else set()
-        self._core = [r for r, _ in request.requirements if _bare(r) in blamed]
+        self._core = [
+            requirement
+            for requirement, origin in request.requirements
+            if blamed.intersection(
+                (str(requirement), *map(str, workspace.expand(requirement, origin)))
+            )
+        ]
 
     def texts(self) -> Iterator[str]:
         """One relaxation after the other, in words."""
@@ -68,6 +74,7 @@ class _Relaxations:
         for name, text in self._releases():
             freed.add(name)
             yield text
+        yield from self._extras()
         yield from self._constraints()
         if self._request.strict and self._solves(replace(self._request, strict=False)):
             yield "without --strict"
@@ -91,7 +98,20 @@ class _Relaxations:
                 changes = [c for c in solved if c.name == name]
                 if changes:
                     asked = next(r for r in self._core if canonicalize_name(r.name) == name)
-                    yield name, f"{name} {changes[0].after} in place of {asked}"
+                    extras = f"[{','.join(sorted(asked.extras))}]" if asked.extras else ""
+                    yield name, f"{name}{extras} {changes[0].after} in place of {asked}"
+
+    def _extras(self) -> Iterator[str]:
+        for requirement in self._core:
+            for extra in sorted(requirement.extras):
+                bare = Requirement(str(requirement))
+                bare.extras.remove(extra)
+                rest = tuple(
+                    (bare if asked is requirement else asked, origin)
+                    for asked, origin in self._request.requirements
+                )
+                if self._solves(replace(self._request, requirements=rest)):
+                    yield f"without the extra {extra} of {requirement}"
 
     def _constraints(self) -> Iterator[str]:
         for stated in self._request.constraints:
@@ -127,8 +147,3 @@ class _Relaxations:
 
 
 _OPTIONS = {CUDA: "--cuda", PYTHON: "--python"}
-
-
-def _bare(requirement: Requirement) -> str:
-    """A request as a conflict names it: project and specifier."""
-    return f"{canonicalize_name(requirement.name)}{requirement.specifier}"

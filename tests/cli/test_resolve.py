@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -230,3 +231,35 @@ b==2.0 \\
         "Wrote requirements.txt. Install it: uv pip sync --require-hashes requirements.txt\n"
     )
     assert Path("requirements.txt").read_text(encoding="utf-8") == result.out
+
+
+@pytest.mark.parametrize("option", ["--override", "-c", "-r"])
+def test_files_are_read_once(run: Run, publish: Publish, option: str) -> None:
+    publish(
+        build_wheel("old", "1.0", tag="cp311-none-any", requires=["gone"]),
+        build_wheel("kept", "1.0"),
+        build_wheel("kept", "2.0", requires=["gone"]),
+    )
+    line = {"--override": "gone; python_version < '3'", "-c": "kept<2", "-r": "old"}[option]
+    asked = {"--override": ("old",), "-c": ("old", "kept"), "-r": ()}[option]
+    reader, writer = os.pipe()
+    os.write(writer, f"{line}\n".encode())
+    os.close(writer)
+    free = Path("overrides.txt")
+    free.write_text("gone; python_version < '3'\n", encoding="utf-8")
+    more = () if option == "--override" else ("--override", "overrides.txt")
+    result = run("resolve", *asked, option, f"/dev/fd/{reader}", *more, *TARGET)
+    os.close(reader)
+    assert result.code == 1
+    assert "with --python 3.11" in result.err
+
+
+def test_a_request_with_an_extra_is_relaxed(run: Run, publish: Publish) -> None:
+    publish(
+        build_wheel("x", "1.0", extras=["more"]),
+        build_wheel("x", "2.0", extras=["more"], requires=["gone; extra == 'more'"]),
+    )
+    result = run("resolve", "x[more]==2.0", *TARGET)
+    assert result.code == 1
+    assert "x[more] 1.0 in place of x[more]==2.0" in result.err
+    assert "without the extra more of x[more]==2.0" in result.err

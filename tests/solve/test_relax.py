@@ -73,6 +73,20 @@ CASES = [
         id="strict",
     ),
     pytest.param("a 1 cp311-cp311-linux_x86_64", ["a==1"], {}, ["with --python 3.11"], id="python"),
+    pytest.param(
+        "a 1 extras:x\na 2 extras:x needs gone; extra == 'x'",
+        ["a[x]==2"],
+        {},
+        ["a[x] 1 in place of a[x]==2", "without the extra x of a[x]==2"],
+        id="an-extra",
+    ),
+    pytest.param(
+        "a 1 extras:x,y needs gone; extra == 'x' | b; extra == 'y'\nb 1",
+        ["a[y,x]"],
+        {},
+        ["without the extra x of a[x,y]"],
+        id="one-of-two-extras",
+    ),
     pytest.param("a 1 needs gone", ["a"], {}, [], id="nothing-helps"),
     pytest.param("a 1", ["a"], {}, [], id="no-conflict"),
 ]
