@@ -20,9 +20,9 @@ from resolver.abi.elf import ElfFacts
 from resolver.abi.history import History
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
 from resolver.abi.link import link_wheel
-from resolver.abi.rules import load_rules
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.wheelfile.byte_source import FileSource
 
 KNOWLEDGE = Path(__file__).parents[1] / "knowledge" / "abi"
@@ -39,7 +39,7 @@ print(time.perf_counter() - started)
 def main() -> None:
     """Print the figures; a few seconds."""
     history = load_history(KNOWLEDGE)
-    rules = load_rules(KNOWLEDGE)
+    rules = KnowledgeBase().load_rules
     wheel = read_wheel(Path(sys.argv[1])) if len(sys.argv) > 1 else make_wheel(history)
     machine = "x86_64"
     cold = [load_in_new_process() for _ in range(7)]

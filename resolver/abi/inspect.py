@@ -12,11 +12,11 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from resolver.abi.elf import MACHINES
 from resolver.abi.history import History
 from resolver.abi.link import MemberLink, WheelLink, link_wheel
-from resolver.abi.rules import LoadRule
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.model.cuda import Arch
+from resolver.model.load_knowledge import LoadRule
 from resolver.wheelfile.byte_source import ByteSource
 
 _VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")

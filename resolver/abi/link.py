@@ -14,7 +14,6 @@ from packaging.version import Version
 
 from resolver.abi.history import History
 from resolver.abi.rules import (
-    LoadRule,
     MemberLoad,
     choice_for_gpu,
     choice_for_torch,
@@ -23,6 +22,7 @@ from resolver.abi.rules import (
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.model.cuda import Arch
+from resolver.model.load_knowledge import LoadRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,10 +27,13 @@ _MEMORY = 256 << 20
 
 
 class EvidencePack:
-    """The packed evidence of one directory; a project's file is read when first asked for."""
+    """The packed evidence of some directories; a project's file is read when first asked for.
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory / DIRECTORY
+    What a later directory says of a file replaces what an earlier one does.
+    """
+
+    def __init__(self, *directories: Path) -> None:
+        self._directories = tuple(directory / DIRECTORY for directory in directories)
         self._loaded: dict[NormalizedName, dict[str, WheelFacts | str]] = {}
 
     def get(self, project: NormalizedName, sha256: str, *, full: bool = False) -> WheelFacts | None:
@@ -56,10 +59,14 @@ class EvidencePack:
 
     def projects(self) -> tuple[str, ...]:
         """The projects that have a file, sorted."""
-        return tuple(sorted(path.name.split(".")[0] for path in self._directory.glob("*.jsonl.xz")))
+        files = (path for place in self._directories for path in place.glob("*.jsonl.xz"))
+        return tuple(sorted({path.name.split(".")[0] for path in files}))
 
     def write(self, project: NormalizedName, facts: Iterable[WheelFacts]) -> Path:
-        """Replace the file of ``project``; equal facts give equal bytes. OSError when it cannot."""
+        """Replace the file of ``project`` in the last directory; equal facts give equal bytes.
+
+        Raises OSError.
+        """
         rows = {fact.sha256: reduce_facts(fact) for fact in facts if fact.sha256 is not None}
         ordered = sorted(
             rows.values(), key=lambda fact: (_version(fact), fact.filename, fact.sha256)
@@ -68,7 +75,7 @@ class EvidencePack:
             json.dumps(facts_to_json(fact), separators=(",", ":"), sort_keys=True) + "\n"
             for fact in ordered
         )
-        path = self._directory / f"{project}.jsonl.xz"
+        path = self._directories[-1] / f"{project}.jsonl.xz"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(lzma.compress(text.encode(), check=lzma.CHECK_CRC32, filters=_FILTERS))
         self._loaded.pop(project, None)
@@ -81,23 +88,26 @@ class EvidencePack:
         return known
 
     def _read(self, project: NormalizedName) -> dict[str, WheelFacts | str]:
-        path = self._directory / f"{project}.jsonl.xz"
-        if not path.exists():
-            return {}
-        try:
-            text = lzma.decompress(path.read_bytes(), memlimit=_MEMORY).decode()
-        except (OSError, lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
-            raise self._damaged(project, error) from error
         marker = '"sha256":"'
         rows: dict[str, WheelFacts | str] = {}
-        for line in text.splitlines():
-            start = line.find(marker) + len(marker)
-            rows[line[start : start + 64]] = line
+        for directory in self._directories:
+            path = directory / f"{project}.jsonl.xz"
+            if not path.exists():
+                continue
+            try:
+                text = lzma.decompress(path.read_bytes(), memlimit=_MEMORY).decode()
+            except (OSError, lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
+                raise self._damaged(project, error) from error
+            for line in text.splitlines():
+                start = line.find(marker) + len(marker)
+                rows[line[start : start + 64]] = line
         return rows
 
     def _damaged(self, project: NormalizedName, error: Exception) -> KnowledgeError:
-        path = self._directory / f"{project}.jsonl.xz"
-        return KnowledgeError(f"{path}: damaged evidence: {error}", hint="reinstall abilock")
+        name = f"{project}.jsonl.xz"
+        places = [place / name for place in self._directories if (place / name).exists()]
+        where = ", ".join(map(str, places or [self._directories[-1] / name]))
+        return KnowledgeError(f"{where}: damaged evidence: {error}", hint="reinstall abilock")
 
 
 def reduce_facts(facts: WheelFacts) -> WheelFacts:

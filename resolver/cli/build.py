@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from resolver.cli import console
-from resolver.compat.load import knowledge_path
 from resolver.errors import UsageError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
@@ -36,23 +36,23 @@ def build(
         bool, typer.Option("--again", help="Read every file of the history anew, and no other.")
     ] = False,
     path: Annotated[
-        Path | None, typer.Option("--knowledge", help="The directory to write into.")
+        Path | None, typer.Option("--knowledge", help="The database, in place of the shipped one.")
     ] = None,
 ) -> None:
     """Read torch's exported symbols from the default index: some 500 to 900 MB a wheel."""
     from resolver.abi.build import extend_history, read_torch_wheel
     from resolver.abi.history import History
-    from resolver.abi.history_file import dump_history, load_history
+    from resolver.abi.history_file import dump_history
 
-    directory = (path or knowledge_path()) / "abi"
-    held = load_history(directory)
+    base = KnowledgeBase(path)
+    held = base.history
     read = {file.sha256 for column in held.builds for file in column.files}
     covered = {(column.version, column.machine) for column in held.builds}
     wanted_releases = set(map(_release, release or ()))
     options = IndexOptions(channels=(DEFAULT_CHANNEL,))
     history: History | None = None if again else held
     count = 0
-    with Session(options=options) as session, session.connect() as connection:
+    with Session(options=options, root=base.root) as session, session.connect() as connection:
         for artifact in _torch_wheels(connection, wanted_releases):
             known = (artifact.version, _machine(artifact)) in covered and not wanted_releases
             if artifact.sha256 not in read if again else (artifact.sha256 in read or known):
@@ -69,7 +69,7 @@ def build(
     if history is None or count == 0:
         console.words("Nothing to read: the history holds every release asked for.")
         return
-    dump_history(history, directory)
+    dump_history(history, base.root / "abi")
     console.words(
         f"Read {counted(count, 'wheel')}; the history has {counted(len(history.builds), 'build')}."
     )

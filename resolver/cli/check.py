@@ -123,7 +123,7 @@ def _environment(
     notes = () if note is None else (note,)
     with _progress() as on_package:
         report = check_environment(
-            session.knowledge,
+            session.base,
             environment,
             session.world.probe_host(),
             cuda=wish.cuda,

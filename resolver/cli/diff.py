@@ -37,9 +37,7 @@ def diff(
 ) -> None:
     """Compare the exported symbols of two torch releases."""
     from resolver.abi.diff import diff_to_json, diff_torch
-    from resolver.abi.history_file import load_history
     from resolver.abi.link import link_wheel
-    from resolver.abi.rules import load_rules
     from resolver.render.contract import DiffModel
     from resolver.render.inspection import render_diff
     from resolver.render.render_json import dump
@@ -47,13 +45,12 @@ def diff(
     versions = (_version(before), _version(after))
     with opened(index) as session:
         target = make_platform(session.knowledge, platform, session.world)
-        history = load_history(session.abi_directory)
+        history = session.base.history
         link = None
         if used_by is not None:
             with session.connect() as connection:
                 facts = read_facts(connection, find_wheel(connection, used_by, target))
-            rules = load_rules(session.abi_directory)
-            link = link_wheel(facts, history, rules, machine=target.machine)
+            link = link_wheel(facts, history, session.base.load_rules, machine=target.machine)
         found = diff_torch(history, *versions, machine=target.machine, used_by=link)
     if format is Format.JSON:
         console.data(dump(DiffModel.model_validate(diff_to_json(found))))

@@ -45,27 +45,25 @@ def inspect(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code."""
-    from resolver.abi.history_file import load_history
     from resolver.abi.inspect import (
         compare_members,
         comparison_to_json,
         inspect_facts,
         inspection_to_json,
     )
-    from resolver.abi.rules import load_rules
     from resolver.render.contract import InspectModel, InspectSetModel
     from resolver.render.inspection import render_comparison, render_inspection
     from resolver.render.render_json import dump
 
     with opened(index) as session:
         target = make_platform(session.knowledge, platform, session.world)
-        history = load_history(session.abi_directory)
-        rules = load_rules(session.abi_directory)
-        inspections = []
+        base, inspections = session.base, []
         with session.connect(_tags(wheel)) as connection:
             for text in wheel:
                 facts = read_facts(connection, find_wheel(connection, text, target), full=full)
-                inspections.append(inspect_facts(facts, history=history, rules=rules))
+                inspections.append(
+                    inspect_facts(facts, history=base.history, rules=base.load_rules)
+                )
     comparisons = [
         compare_members(
             one.wheel.filename, one.wheel.members, other.wheel.filename, other.wheel.members

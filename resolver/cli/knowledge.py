@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from resolver.cli import console
 from resolver.cli.build import build
 from resolver.cli.learn import learn
+from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
-from resolver.compat.load import load_knowledge
-from resolver.errors import KnowledgeError, UsageError
+from resolver.errors import UsageError
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import driver_text
 from resolver.render.contract import FactModel
-
-if TYPE_CHECKING:
-    from resolver.compat.load import Problem
 
 app = typer.Typer(
     name="knowledge",
@@ -92,6 +89,11 @@ def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = N
     return FactModel(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
 
 
+def _facts() -> Knowledge:
+    with opened() as session:
+        return session.knowledge
+
+
 @app.command("list")
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Only facts of this kind.")] = None,
@@ -101,7 +103,7 @@ def list_(
     from resolver.render.contract import KnowledgeListModel
     from resolver.render.render_json import dump
 
-    chosen = [fact for fact in facts(load_knowledge()) if kind is None or fact.kind == kind]
+    chosen = [fact for fact in facts(_facts()) if kind is None or fact.kind == kind]
     if format is Format.JSON:
         console.data(dump(KnowledgeListModel(facts=chosen)))
         return
@@ -115,7 +117,7 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
 ) -> None:
     """Show the facts of an id with their source; a known-good set with its packages and pins."""
-    known = load_knowledge()
+    known = _facts()
     found = False
     for known_tuple in known.tuples:
         if known_tuple.id == id_:
@@ -145,42 +147,26 @@ def show(
         )
 
 
-def _loader_problems(directory: Path) -> Iterator[Problem]:
-    """The first fault of each file that the loader simulation reads."""
-    from resolver.compat.load import Problem
-    from resolver.load.preload import load_preloads
-    from resolver.load.system_library import load_system_libraries
-
-    for load in (load_preloads, load_system_libraries):
-        try:
-            load(directory)
-        except KnowledgeError as error:
-            name, _, what = str(error).removeprefix(f"{directory}/").partition(": ")
-            yield Problem(file=name, id="", what=what, remedy="docs/knowledge.md names the files.")
-
-
 @app.command()
 def validate(
     path: Annotated[
         Path | None, typer.Argument(help="A knowledge directory; default: the shipped one.")
     ] = None,
+    overlay: Annotated[
+        bool,
+        typer.Option("--overlay", help="PATH adds to what ships: it may lack files."),
+    ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Check every file against its schema, and every reference."""
     from resolver.compat.load import knowledge_path
-    from resolver.compat.validate import validate as check
     from resolver.render.contract import KnowledgeValidateModel, ProblemModel
     from resolver.render.render_json import dump
+    from resolver.usecase.validate_knowledge import validate_knowledge
 
-    if path is not None and not path.is_dir():
-        raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")
-    directory = path or knowledge_path()
-    if not any((directory / name).is_file() for name in ("channels.toml", "cuda.toml")):
-        raise UsageError(
-            f"{directory} is no knowledge directory: it has no channels.toml",
-            hint="name a copy of knowledge/",
-        )
-    problems = (*check(directory), *_loader_problems(directory))
+    if overlay and path is None:
+        raise UsageError("--overlay says what PATH is", hint="name the directory that adds facts")
+    problems = validate_knowledge(path, knowledge_path() if overlay else None)
     if format is Format.JSON:
         models = [
             ProblemModel(file=p.file, id=p.id or None, message=p.what, remedy=p.remedy)

@@ -55,7 +55,7 @@ def learn(
         bool, typer.Option("--full", help="Read the wheels' device code too: whole downloads.")
     ] = False,
     path: Annotated[
-        Path | None, typer.Option("--knowledge", help="The directory to write into.")
+        Path | None, typer.Option("--knowledge", help="The database, in place of the shipped one.")
     ] = None,
 ) -> None:
     """Record a known-good set's closure, or the evidence of wheels on the default index."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -45,6 +46,13 @@ def _parse_name(value: object) -> NormalizedName:
     return name
 
 
+def _parse_pattern(value: object) -> re.Pattern[str]:
+    try:
+        return re.compile(_text(value))
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a text that is not empty, not {value!r}")
@@ -72,5 +80,6 @@ CudaText = Annotated[CudaVersion, BeforeValidator(lambda v: CudaVersion.parse(_t
 BuildCudaText = Annotated[CudaVersion | None, BeforeValidator(_parse_build_cuda)]
 ArchText = Annotated[Arch, BeforeValidator(lambda v: Arch.parse(_text(v)))]
 CodeText = Annotated[DeviceCode, BeforeValidator(lambda v: DeviceCode.parse(_text(v)))]
+PatternText = Annotated[re.Pattern[str], BeforeValidator(_parse_pattern)]
 Machine = Literal["x86_64", "aarch64"]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._+-]*$")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,10 @@ from resolver.errors import KnowledgeError
 from resolver.model.knowledge import Knowledge, KnownTuple
 
 M = TypeVar("M", bound=schema.Model)
+F = TypeVar("F", bound=schema.Fact)
+
+# Directories of one form: the database, then what adds to it.
+Layers = tuple[Path, ...]
 
 PINS_SUFFIX = ".pins.toml"
 
@@ -52,47 +56,78 @@ def knowledge_path() -> Path:
     )
 
 
-def load_knowledge(path: Path | None = None) -> Knowledge:
-    """The whole database of the directory ``path``, by default the one that came with abilock.
+def load_knowledge(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> Knowledge:
+    """The facts of the directory ``path``, by default the one that came with abilock.
 
-    Loaded once a directory. Pins of tuples are read; the snapshot is read when asked for. Raises
-    KnowledgeError when a file is missing or does not have the form that ``schema`` describes;
-    what refers to what is checked by ``validate``.
+    ``overlays`` are directories that add to it, see ``load_rows``; one that is absent adds nothing.
+    Loaded once for the same directories. Pins of tuples are read; the snapshot is read when asked
+    for. Raises KnowledgeError when a file is missing or does not have the form that ``schema``
+    describes; what refers to what is checked by ``validate``.
     """
-    return _load(path.resolve() if path is not None else knowledge_path())
+    root = path.resolve() if path is not None else knowledge_path()
+    return _load((root, *(overlay.resolve() for overlay in overlays)))
 
 
 @cache
-def _load(path: Path) -> Knowledge:
-    releases = [fact.value() for fact in load_file(path, "cuda.toml", schema.CudaFile).release]
+def _load(layers: Layers) -> Knowledge:
+    channels = load_rows(layers, "channels.toml", schema.ChannelsFile, lambda f: f.channel)
+    releases = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.release)
+    gpus = load_rows(layers, "gpus.toml", schema.GpusFile, lambda f: f.gpu)
+    builds = load_rows(layers, "builds.toml", schema.BuildsFile, lambda f: f.build)
+    skews = load_rows(layers, "skews.toml", schema.SkewsFile, lambda f: f.skew)
+    successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
+    libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
     return Knowledge(
-        channels=tuple(
-            fact.value() for fact in load_file(path, "channels.toml", schema.ChannelsFile).channel
-        ),
-        cuda={release.version: release for release in sorted(releases, key=lambda r: r.version)},
-        gpus=tuple(fact.value() for fact in load_file(path, "gpus.toml", schema.GpusFile).gpu),
-        builds=tuple(
-            fact.value() for fact in load_file(path, "builds.toml", schema.BuildsFile).build
-        ),
-        skews=tuple(fact.value() for fact in load_file(path, "skews.toml", schema.SkewsFile).skew),
-        successors=tuple(
-            fact.value()
-            for fact in load_file(path, "successors.toml", schema.SuccessorsFile).successor
-        ),
-        tuples=_load_tuples(path),
-        libraries=tuple(
-            fact.value() for fact in load_file(path, "libraries.toml", schema.LibrariesFile).library
-        ),
-        snapshot=DirectorySnapshot(path / "snapshot"),
+        channels=tuple(fact.value() for fact in channels),
+        cuda={
+            release.version: release
+            for release in sorted((fact.value() for fact in releases), key=lambda r: r.version)
+        },
+        gpus=tuple(fact.value() for fact in gpus),
+        builds=tuple(fact.value() for fact in builds),
+        skews=tuple(fact.value() for fact in skews),
+        successors=tuple(fact.value() for fact in successors),
+        tuples=_load_tuples(layers),
+        libraries=tuple(fact.value() for fact in libraries),
+        snapshot=DirectorySnapshot(*(path / "snapshot" for path in layers)),
     )
 
 
-def _load_tuples(path: Path) -> tuple[KnownTuple, ...]:
-    tuples = []
-    for name in tuple_files(path):
-        fact = load_file(path, name, schema.TupleFact)
-        tuples.append(fact.value(load_pins(path, fact.id)))
-    return tuple(sorted(tuples, key=lambda t: t.id))
+def load_rows(
+    layers: Layers, name: str, model: type[M], rows: Callable[[M], tuple[F, ...]]
+) -> tuple[F, ...]:
+    """The facts of one file, which the first layer must have and others may.
+
+    A fact of a later layer replaces that of the same id where it stands; what it adds comes before
+    what was there, so that it counts where the first that fits does. Raises KnowledgeError, also
+    for an id that one file has twice.
+    """
+    found: dict[str, F] = {}
+    for layer in layers:
+        if layer is not layers[0] and not (layer / name).exists():
+            continue
+        mine: dict[str, F] = {}
+        for fact in rows(load_file(layer, name, model)):
+            if fact.id in mine:
+                raise KnowledgeError(
+                    f"{name}, {fact.id}: the id is used twice",
+                    hint="Give one of them another id.",
+                )
+            mine[fact.id] = fact
+        added = {id_: fact for id_, fact in mine.items() if id_ not in found}
+        found = added | {id_: mine.get(id_, fact) for id_, fact in found.items()}
+    return tuple(found.values())
+
+
+def _load_tuples(layers: Layers) -> tuple[KnownTuple, ...]:
+    tuples: dict[str, KnownTuple] = {}
+    for number, layer in enumerate(layers):
+        for name in tuple_files(layer):
+            fact = load_file(layer, name, schema.TupleFact)
+            # Pins are those of these packages: a layer below knows of others.
+            pins = [load_pins(above, fact.id) for above in layers[number:]]
+            tuples[fact.id] = fact.value(next((found for found in reversed(pins) if found), ()))
+    return tuple(tuples[id_] for id_ in sorted(tuples))
 
 
 def tuple_files(path: Path) -> tuple[str, ...]:

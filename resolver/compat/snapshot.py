@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,41 +34,36 @@ def load_records(file: Path) -> tuple[Record, ...]:
 
 
 class DirectorySnapshot:
-    """A directory of ``<channel>.<project>.jsonl`` files; implements ``model.Snapshot``.
+    """Directories of ``<channel>.<project>.jsonl`` files; implements ``model.Snapshot``.
 
-    Nothing is read before it is asked for: a project costs the parse of its own file once.
+    A record of a later directory replaces the same of an earlier one, others add. Nothing is read
+    before it is asked for: a project costs the parse of its own files once.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, *paths: Path) -> None:
+        self._paths = paths
         self._records = lru_cache(maxsize=None)(self._load)
 
     def _load(self, channel: str, project: NormalizedName) -> tuple[Record, ...]:
-        file = self._path / snapshot_file(channel, project)
-        return load_records(file) if file.exists() else ()
+        files = [path / snapshot_file(channel, project) for path in self._paths]
+        found = [load_records(file) for file in files if file.exists()]
+        if len(found) < 2:
+            return found[0] if found else ()
+        return tuple({record.key: record for records in found for record in records}.values())
 
     def channels(self, project: NormalizedName) -> tuple[str, ...]:
         """The channels with records of ``project``, sorted."""
         suffix = f".{project}.jsonl"
-        return tuple(
-            sorted(
-                file.name.removesuffix(suffix)
-                for file in self._path.glob(f"*{suffix}")
-                if "." not in file.name.removesuffix(suffix)
-            )
-        )
+        names = {file.name.removesuffix(suffix) for file in self._files(f"*{suffix}")}
+        return tuple(sorted(name for name in names if "." not in name))
 
     def projects(self) -> tuple[tuple[str, NormalizedName], ...]:
         """Every pair of channel and project with records, sorted."""
-        return tuple(
-            sorted(
-                (channel, NormalizedName(project))
-                for channel, _, project in (
-                    file.name.removesuffix(".jsonl").partition(".")
-                    for file in self._path.glob("*.jsonl")
-                )
-            )
-        )
+        names = {file.name.removesuffix(".jsonl").partition(".") for file in self._files("*.jsonl")}
+        return tuple(sorted((channel, NormalizedName(project)) for channel, _, project in names))
+
+    def _files(self, pattern: str) -> Iterator[Path]:
+        return (file for path in self._paths for file in path.glob(pattern))
 
     def records(self, channel: str, project: NormalizedName) -> tuple[Record, ...]:
         """The records of ``project`` on ``channel``, in file order."""

@@ -10,22 +10,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from resolver.compat import schema
+from resolver.compat import schema, schema_load
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
-from resolver.compat.load import PINS_SUFFIX, M, Problem, read_file, tuple_files
+from resolver.compat.load import PINS_SUFFIX, M, Problem, load_knowledge, read_file, tuple_files
 from resolver.compat.record import Record
 
 
-def validate(path: Path) -> list[Problem]:
+def validate(path: Path, below: Path | None = None) -> list[Problem]:
     """Everything that is wrong with the database in ``path``, sorted; empty when it is sound.
 
-    Reads every file: about a second for the shipped database. A good tuple without a pins file
-    passes: pins are generated after the tuple was written.
+    With ``below`` it is one that adds to the database there: it may lack files, and refer to what
+    is there. Reads every TOML file and record: about a second for the shipped database. A good
+    tuple without a pins file passes: pins are generated after the tuple was written. Raises
+    KnowledgeError where ``below`` itself is damaged.
     """
     problems: list[Problem] = []
 
     def read(name: str, model: type[M]) -> M | None:
+        if below is not None and not (path / name).exists():
+            return None
         loaded = read_file(path, name, model)
         if isinstance(loaded, tuple):
             problems.extend(loaded)
@@ -39,6 +43,9 @@ def validate(path: Path) -> list[Problem]:
     skews = read("skews.toml", schema.SkewsFile)
     successors = read("successors.toml", schema.SuccessorsFile)
     libraries = read("libraries.toml", schema.LibrariesFile)
+    rules = read("abi/load_rules.toml", schema_load.LoadRulesFile)
+    preloads = read("preloads.toml", schema_load.PreloadsFile)
+    system = read("system_libraries.toml", schema_load.SystemLibrariesFile)
     tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -48,23 +55,32 @@ def validate(path: Path) -> list[Problem]:
         *(("skews.toml", fact) for fact in (skews.skew if skews else ())),
         *(("successors.toml", fact) for fact in (successors.successor if successors else ())),
         *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),
+        *(("abi/load_rules.toml", fact) for fact in (rules.rule if rules else ())),
+        *(("preloads.toml", fact) for fact in (preloads.preload if preloads else ())),
+        *(("system_libraries.toml", fact) for fact in (system.system if system else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]
     known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}
     releases = {fact.version: fact.value() for fact in (cuda.release if cuda else ())}
     records, damaged = read_snapshot(path)
     problems += damaged
+    held = [record for _, record in records]
+    names = {name for name, _ in tuples}
+    if below is not None:
+        there = load_knowledge(below)
+        held += (record for _, record in read_snapshot(below)[0])
+        names |= set(tuple_files(below))
+        known_channels = {channel.name: channel for channel in there.channels} | known_channels
+        releases = dict(there.cuda) | releases
     problems += check_records(records, known_channels)
     problems += _check_ids(facts)
-    problems += _check_dates(facts, [record for _, record in records])
+    problems += _check_dates(facts, held)
     for name, fact in facts:
         if isinstance(fact, schema.BuildFact):
             problems += _check_build(name, fact, set(known_channels), set(releases))
         if isinstance(fact, schema.TupleFact):
-            problems += check_tuple(
-                path, name, fact, known_channels, releases, [record for _, record in records]
-            )
-    problems += _check_strays(path, {name for name, _ in tuples})
+            problems += check_tuple(path, name, fact, known_channels, releases, held)
+    problems += _check_strays(path, names)
     problems += _check_hosts(path)
     return sorted(set(problems), key=lambda p: (p.file, p.id, p.what))
 

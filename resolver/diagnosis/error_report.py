@@ -12,11 +12,11 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat.gpu import find_gpu
-from resolver.compat.load import knowledge_path
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste
 from resolver.diagnosis.symbol_error import TORCH, FaultExplainer
 from resolver.errors import DamagedData, IndexFailure, UsageError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.lockfile.frozen import find_left_out
 from resolver.lockfile.requirements_txt import Stated
@@ -147,7 +147,7 @@ def _exact(requirement: Requirement) -> Version | None:
 
 
 def explain(
-    known: Knowledge,
+    base: KnowledgeBase,
     setting: Setting,
     host: Host,
     judge_set: JudgeHere | None,
@@ -157,9 +157,9 @@ def explain(
 
     ``repeated`` are the options of the machine that commands have too.
     """
+    known = base.facts
     explainer = FaultExplainer(
-        known,
-        knowledge_path() / "abi",
+        base,
         machine=setting.given.machine or host.machine,
         installed=setting.installed,
         gpu=setting.given.arch or setting.given.gpu,

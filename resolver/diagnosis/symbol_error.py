@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import assert_never
 
 from packaging.utils import NormalizedName, canonicalize_name, parse_wheel_filename
@@ -18,15 +17,13 @@ from packaging.version import Version
 
 from resolver.abi.demangle import demangle, overloads
 from resolver.abi.history import History
-from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.pack import EvidencePack
-from resolver.abi.rules import load_rules
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import WheelFacts
 from resolver.diagnosis.machine_error import HostFaults
 from resolver.diagnosis.paste_parser import projects_of
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.fault import (
     CompatLibrary,
     Explained,
@@ -41,7 +38,6 @@ from resolver.model.fault import (
     UnsupportedGpu,
     UnsupportedToolchain,
 )
-from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Grade
 
 TORCH = canonicalize_name("torch")
@@ -74,19 +70,16 @@ class FaultExplainer:
 
     def __init__(
         self,
-        known: Knowledge,
-        directory: Path,
+        base: KnowledgeBase,
         *,
         machine: str,
         installed: Mapping[NormalizedName, Version],
         gpu: str | None = None,
     ) -> None:
-        self._known = known
-        self._directory = directory
+        self._base = base
         self._machine = machine
         self._installed = installed
-        self._pack = EvidencePack(directory)
-        self._host = HostFaults(known, installed, gpu)
+        self._host = HostFaults(base.facts, installed, gpu)
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""
@@ -136,10 +129,10 @@ class FaultExplainer:
 
     # undefined symbols
 
-    @cached_property
+    @property
     def history(self) -> History:
         """The symbol history; read when a symbol is asked for."""
-        return load_history(self._directory)
+        return self._base.history
 
     @cached_property
     def _bare(self) -> WheelLink:
@@ -222,13 +215,13 @@ class FaultExplainer:
         self, symbol: str, subject: NormalizedName | None
     ) -> list[tuple[NormalizedName, list[WheelLink]]]:
         """The shipped evidence of wheels that need a symbol; installed or named projects first."""
-        names = _relatives(subject) if subject else self._pack.projects()
-        rules = load_rules(self._directory)
+        names = _relatives(subject) if subject else self._base.pack.projects()
+        rules = self._base.load_rules
         found = []
         for name in map(canonicalize_name, names):
             links = [
                 link_wheel(facts, self.history, rules, machine=self._machine)
-                for facts in self._pack.all(name)
+                for facts in self._base.pack.all(name)
                 if self._machine in facts.filename or facts.filename.endswith("-any.whl")
             ]
             needing = [link for link in links if symbol in link.masks]
@@ -337,8 +330,8 @@ class FaultExplainer:
         return version.__replace__(local=local.replace(abi[0], f"cxx11abi{not new}".lower()))
 
     def _other_advice(self, project: NormalizedName, other: Version) -> str:
-        snapshot = self._known.snapshot
-        channels = [c.name for c in self._known.channels if project in c.projects]
+        snapshot = self._base.facts.snapshot
+        channels = [c.name for c in self._base.facts.channels if project in c.projects]
         listings = (snapshot.listing(name, project) for name in channels)
         if any(listing is not None and listing.files(other) for listing in listings):
             return f"Use the other build of the same release: {project}=={other}."

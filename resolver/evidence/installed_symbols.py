@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.elf import ElfFacts
-from resolver.abi.history import History
-from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
-from resolver.abi.rules import LoadRule
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import Member, WheelFacts
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.examine import Attempt
 from resolver.load.object_store import DiskFiles
 from resolver.load.process import Process
@@ -24,14 +19,10 @@ _MAX_OVERLOADS = 3
 class InstalledSymbols:
     """The Symbols of ``load.surroundings``: the installed torch, then the symbol history."""
 
-    def __init__(
-        self, directory: Path, files: DiskFiles, rules: Iterable[LoadRule], machine: str
-    ) -> None:
-        self._directory = directory
+    def __init__(self, base: KnowledgeBase, files: DiskFiles, machine: str) -> None:
+        self._base = base
         self._files = files
-        self._rules = tuple(rules)
         self._machine = machine
-        self._history: History | None = None
         self.torch: Process | None = None
 
     def describe(self, symbol: str) -> str:
@@ -66,8 +57,6 @@ class InstalledSymbols:
         facts = self._files.read(attempt.path)
         if facts is None:
             return None
-        if self._history is None:
-            self._history = load_history(self._directory)
         member = Member(
             path=attempt.member,
             crc32=0,
@@ -83,5 +72,5 @@ class InstalledSymbols:
             depth="symbols",
             members=(member,),
         )
-        link = link_wheel(wheel, self._history, (), machine=self._machine)
+        link = link_wheel(wheel, self._base.history, (), machine=self._machine)
         return torch_range(link, link.every_mask)

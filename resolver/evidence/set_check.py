@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Protocol
 
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
-from resolver.load.preload import find_rule, load_preloads
-from resolver.load.system_library import load_system_libraries
+from resolver.load.preload import find_rule
 from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
 from resolver.model.artifact import Artifact
-from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Reason
 from resolver.model.target import Target
 
@@ -28,15 +26,14 @@ class Links(Protocol):
 
 
 def check_whole(
-    known: Knowledge,
+    base: KnowledgeBase,
     target: Target,
-    directory: Path,
     artifacts: Iterable[Artifact],
     links: Links,
     *,
     complete: bool = True,
 ) -> tuple[Reason, ...]:
-    """What the files of a set do to each other; ``directory`` is that of ``knowledge``.
+    """What the files of a set do to each other.
 
     Only the files that the solve has read count. Raises KnowledgeError.
     """
@@ -54,9 +51,9 @@ def check_whole(
     return check_set(
         wheels,
         target,
-        libraries=known.libraries,
-        system=load_system_libraries(directory),
-        preload=None if torch is None else find_rule(load_preloads(directory), torch),
+        libraries=base.facts.libraries,
+        system=base.system_libraries,
+        preload=None if torch is None else find_rule(base.preloads, torch),
         torch=None if torch is None else f"torch {torch}",
         complete=complete,
     )

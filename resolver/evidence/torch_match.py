@@ -8,16 +8,15 @@ release that was read for x86_64 alone speaks against a wheel in the same way.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock
 
 from resolver.abi.core import CoreExports, check_core, read_core
 from resolver.abi.counterpart import counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
-from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink
 from resolver.abi.verdict import check_torch
 from resolver.errors import AbilockError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_reader import Opener, key_of
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Grade, Reason, Severity
@@ -31,22 +30,18 @@ _MOST_CORES = 4
 class Torches:
     """Judges links with torch builds of one target; reads the history when first needed."""
 
-    def __init__(self, directory: Path, target: Target, opener: Opener) -> None:
-        self._directory = directory
+    def __init__(self, base: KnowledgeBase, target: Target, opener: Opener) -> None:
+        self._base = base
         self._target = target
         self._opener = opener
         self._lock = Lock()
-        self._history: History | None = None
         self._cores: dict[str, CoreExports | None] = {}
         self._counterparts: dict[tuple[str, str | None], WheelLink] = {}
 
     @property
     def history(self) -> History:
         """The symbol history. Raises KnowledgeError when its files are damaged."""
-        with self._lock:
-            if self._history is None:
-                self._history = load_history(self._directory)
-            return self._history
+        return self._base.history
 
     def match(self, torch: Artifact) -> Match | None:
         """The column that answers for a torch; None where none may."""

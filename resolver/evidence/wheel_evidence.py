@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -17,18 +16,16 @@ from packaging.utils import canonicalize_name
 
 from resolver.abi.counterpart import links_elsewhere
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.pack import EvidencePack
-from resolver.abi.rules import LoadRule, load_rules
 from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import link_evidence, torch_range
 from resolver.abi.wheel import WheelFacts
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import AbiOf, declared_bounds, declared_pair
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.torch_match import Torches
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
-from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
@@ -52,33 +49,31 @@ class WheelEvidence:
     """The Evidence of ``resolver.solve.ports`` over real files.
 
     ``siblings`` lists the files of an artifact's release that can be read instead of it.
-    ``pack`` came with abilock; ``store`` keeps what is read. ``abi_of`` says whether a torch has
-    the new C++11 ABI, None where that is not known.
+    ``store`` keeps what is read, beside what the knowledge packs. ``abi_of`` says whether a torch
+    has the new C++11 ABI, None where that is not known.
     """
 
     def __init__(
         self,
-        known: Knowledge,
+        base: KnowledgeBase,
         target: Target,
-        directory: Path,
         *,
         opener: Opener,
         siblings: Callable[[Artifact], Sequence[Artifact]],
         store: EvidenceStore | None = None,
-        pack: EvidencePack | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
         abi_of: AbiOf = lambda _: None,
     ) -> None:
         self._abi_of = abi_of
         self._target = target
         self._siblings = siblings
-        self._torches = Torches(directory, target, opener)
-        self._reader = WheelReader(opener, store=store, pack=pack, on_read=on_read)
-        self._members = MemberNeeds(known, target)
+        self._torches = Torches(base, target, opener)
+        self._reader = WheelReader(opener, store=store, pack=base.pack, on_read=on_read)
+        self._members = MemberNeeds(base.facts, target)
         self._links: dict[str, Read | None] = {}
         self._unread_code: set[str] = set()
-        self._rules: tuple[LoadRule, ...] = load_rules(directory)
-        names = {name for channel in known.channels for name in channel.projects}
+        self._rules = base.load_rules
+        names = {name for channel in base.facts.channels for name in channel.projects}
         names |= {name for rule in self._rules for name in rule.projects}
         self._named = frozenset(names) - _NEVER
 

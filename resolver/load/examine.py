@@ -13,9 +13,10 @@ from typing import Literal
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.object_store import DiskFiles
-from resolver.load.preload import PreloadRule, TorchImport, import_torch
+from resolver.load.preload import TorchImport, import_torch
 from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
 from resolver.load.search import LoaderHost
+from resolver.model.load_knowledge import PreloadRule
 from resolver.model.shared_object import SharedObject
 
 # Of a GPU machine: where it is not there, the driver is taken as there.

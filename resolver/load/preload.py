@@ -3,60 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from resolver.errors import KnowledgeError
 from resolver.load.process import Loaded, MissingLibrary, Process
-
-FILE = "preloads.toml"
-_ENTRY = re.compile(r"[\w-]+:lib[\w-]+\??")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """One library that torch looks for: ``folder`` and ``stem`` (``libnvrtc``)."""
-
-    folder: str
-    stem: str
-    required: bool
-
-    @property
-    def pattern(self) -> str:
-        """The pattern of its file's name."""
-        return f"{self.stem}.so.*[0-9]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreloadRule:
-    """What some releases of torch preload; see ``knowledge/preloads.toml``."""
-
-    id: str
-    versions: SpecifierSet
-    directories: tuple[str, ...]
-    mapped: str
-    always: tuple[Wanted, ...]
-    fallback: tuple[Wanted, ...]
-    lazy: tuple[str, ...]
-    source: str
-    date: date
+from resolver.model.load_knowledge import Preload, PreloadRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preloaded:
     """One library that torch looked for, and the files that matched; the first was loaded."""
 
-    wanted: Wanted
+    wanted: Preload
     matches: tuple[str, ...]
     loaded: Loaded | None
 
@@ -82,12 +44,9 @@ class Directories(Protocol):
 
 
 def find_rule(rules: Sequence[PreloadRule], version: Version) -> PreloadRule | None:
-    """The rule for one release of torch: the newest one for releases that came later."""
+    """The rule for one release of torch, None for one older than all; the last row is open."""
     public = Version(version.base_version)
-    for rule in rules:
-        if rule.versions.contains(public, prereleases=True):
-            return rule
-    return rules[-1] if rules and public >= Version("2.15") else None
+    return next((r for r in rules if r.versions.contains(public, prereleases=True)), None)
 
 
 def import_torch(
@@ -105,7 +64,7 @@ def import_torch(
     """
     preloads: list[Preloaded] = []
 
-    def preload(wanted: Sequence[Wanted]) -> bool:
+    def preload(wanted: Sequence[Preload]) -> bool:
         for each in wanted:
             matches = tuple(_matches(each, path, rule, cuda_major, directories))
             loaded = process.open(matches[0]) if matches else None
@@ -137,14 +96,14 @@ def _real(path: str) -> str:
     return posixpath.normpath(path)
 
 
-def _about(loaded: Loaded, wanted: Sequence[Wanted]) -> bool:
+def _about(loaded: Loaded, wanted: Sequence[Preload]) -> bool:
     """Whether the error names one of these libraries: only then torch tries again."""
     first = next((f for f in loaded.faults if isinstance(f, MissingLibrary)), None)
     return first is not None and any(each.stem in first.name for each in wanted)
 
 
 def _matches(
-    wanted: Wanted,
+    wanted: Preload,
     path: Sequence[str],
     rule: PreloadRule | None,
     cuda_major: int | None,
@@ -162,70 +121,3 @@ def _matches(
                     yield f"{base}/{place}/{name}"
         if found:
             return
-
-
-def load_preloads(directory: Path) -> tuple[PreloadRule, ...]:
-    """Read the rules from ``directory`` (``knowledge``). Raises KnowledgeError."""
-    path = directory / FILE
-    try:
-        document = _Document.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise KnowledgeError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise KnowledgeError(f"{path}: {error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise KnowledgeError(f"{path}: {place}: {first['msg']}") from error
-    return tuple(row.to_rule() for row in document.preload)
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    id: str
-    versions: str
-    directories: list[str] = Field(min_length=1)
-    mapped: str
-    always: list[str]
-    fallback: list[str]
-    lazy: list[str]
-    source: str = Field(min_length=1)
-    date: date
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        try:
-            SpecifierSet(self.versions)
-        except InvalidSpecifier as error:
-            raise ValueError(f"{self.id}: versions: {error}") from error
-        for entry in (*self.always, *self.fallback):
-            if not _ENTRY.fullmatch(entry):
-                raise ValueError(f"{self.id}: {entry!r} is not folder:libname")
-        if bool(self.always) != bool(self.mapped):
-            raise ValueError(f"{self.id}: always and mapped go together")
-        return self
-
-    def to_rule(self) -> PreloadRule:
-        return PreloadRule(
-            id=self.id,
-            versions=SpecifierSet(self.versions),
-            directories=tuple(self.directories),
-            mapped=self.mapped,
-            always=tuple(map(_wanted, self.always)),
-            fallback=tuple(map(_wanted, self.fallback)),
-            lazy=tuple(self.lazy),
-            source=self.source,
-            date=self.date,
-        )
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    preload: list[_Row]
-
-
-def _wanted(entry: str) -> Wanted:
-    folder, _, stem = entry.removesuffix("?").partition(":")
-    return Wanted(folder=folder, stem=stem, required=not entry.endswith("?"))

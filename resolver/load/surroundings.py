@@ -11,9 +11,9 @@ from typing import Protocol
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Attempt
-from resolver.load.system_library import SystemLibrary
 from resolver.model.command import Command
 from resolver.model.knowledge import Library
+from resolver.model.load_knowledge import SystemLibrary
 
 
 class Symbols(Protocol):

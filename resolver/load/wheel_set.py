@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from resolver.load.finding import order_findings
-from resolver.load.preload import PreloadRule
-from resolver.load.system_library import SystemLibrary, find_system
+from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
+from resolver.model.load_knowledge import PreloadRule, SystemLibrary
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 

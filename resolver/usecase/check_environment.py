@@ -13,11 +13,11 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from resolver.abi.rules import LoadRule, find_load, load_rules
+from resolver.abi.rules import find_load
 from resolver.abi.shared_object import read_shared_object
-from resolver.compat.load import knowledge_path
 from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
 from resolver.host.dynamic_loader import probe_loader
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
@@ -27,13 +27,13 @@ from resolver.load.examine import Examination, MemberRole, examine
 from resolver.load.finding import check_loads, join_reported, order_findings
 from resolver.load.integrity import check_integrity, find_damage, spare_told
 from resolver.load.object_store import DiskFiles, ObjectStore
-from resolver.load.preload import find_rule, load_preloads
+from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
 from resolver.load.records import check_known_bad, check_records, check_toolkit
 from resolver.load.surroundings import Surroundings
-from resolver.load.system_library import load_system_libraries
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
@@ -42,7 +42,7 @@ _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
 
 
 def check_environment(
-    known: Knowledge,
+    base: KnowledgeBase,
     environment: Environment,
     host: Host,
     *,
@@ -57,20 +57,19 @@ def check_environment(
     notes: tuple[str, ...] = (),
 ) -> Report:
     """Load an environment in simulation, and say everything that is wrong with it."""
-    directory = knowledge_path()
+    known = base.facts
     torch = environment.find("torch")
     torch_version = None if torch is None else _version(torch.version)
     built_for = None if torch is None else _torch_cuda(torch)
-    rules = load_rules(directory / "abi")
     target = _target(environment, host, cuda or built_for, archs, driver, toolkit, gpu)
     major = built_for.major if built_for else None
     with closing(ObjectStore(cache)) as store:
         files = DiskFiles(read_shared_object, store, host.machine)
-        symbols = InstalledSymbols(directory / "abi", files, rules, host.machine)
+        symbols = InstalledSymbols(base, files, host.machine)
         around = Surroundings.of(
             environment,
             libraries=known.libraries,
-            system=load_system_libraries(directory),
+            system=base.system_libraries,
             symbols=symbols,
             cuda_major=major,
         )
@@ -78,10 +77,8 @@ def check_environment(
             environment,
             files,
             probe_loader(),
-            roles=_roles(rules, archs, torch_version),
-            preload=None
-            if torch_version is None
-            else find_rule(load_preloads(directory), torch_version),
+            roles=_roles(base.load_rules, archs, torch_version),
+            preload=None if torch_version is None else find_rule(base.preloads, torch_version),
             cuda_major=major,
             on_package=on_package,
         )

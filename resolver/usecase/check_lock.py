@@ -9,9 +9,8 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from resolver.abi.rules import load_rules
-from resolver.compat.load import knowledge_path
 from resolver.errors import IndexFailure
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.set_check import Links, check_whole
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
@@ -22,7 +21,6 @@ from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.lockfile.read_lock import LockFile
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
-from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
@@ -55,7 +53,7 @@ def stated_target(path: Path) -> dict[str, str]:
 
 def check_lock(session: Session, path: Path, target: Target) -> Report:
     """Judge every pin for ``target``. Raises IndexFailure where an index that counts is silent."""
-    known = session.knowledge
+    base, known = session.base, session.knowledge
     lock = load_pins(path, target)
     tags = tuple(sorted({f"{pin.version.local}"[:5] for pin in lock.pins if _is_cuda(pin.version)}))
     with session.open_workspace(target, named_tags=tags) as workspace:
@@ -75,12 +73,10 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         )
         links = links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
-        findings += check_whole(
-            known, target, knowledge_path(), found.values(), links, complete=not absent
-        )
+        findings += check_whole(base, target, found.values(), links, complete=not absent)
         told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
         rest = [a for a in found.values() if f"{a.name} {a.version}" not in told]
-        findings += _unread(known, workspace, rest, links)
+        findings += _unread(base, workspace, rest, links)
         read = sum(links.link_of(artifact) is not None for artifact in found.values())
         notices = workspace.notices()
     local = [
@@ -145,11 +141,11 @@ def _unverified(artifact: Artifact, found: str, remedy: str) -> Reason:
 
 
 def _unread(
-    known: Knowledge, workspace: Workspace, artifacts: Iterable[Artifact], links: Links
+    base: KnowledgeBase, workspace: Workspace, artifacts: Iterable[Artifact], links: Links
 ) -> Iterator[Reason]:
     """Files that link with torch and whose bytes were not read."""
-    names = {name for channel in known.channels for name in channel.projects}
-    names |= {name for rule in load_rules(knowledge_path() / "abi") for name in rule.projects}
+    names = {name for channel in base.facts.channels for name in channel.projects}
+    names |= {name for rule in base.load_rules for name in rule.projects}
     for artifact in artifacts:
         native = any(tag.platform != "any" for tag in artifact.tags)
         if not native or artifact.name in _CALLED or links.link_of(artifact) is not None:

@@ -75,22 +75,22 @@ class ErrorResult:
 def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
     """Explain the faults of a text. Raises UsageError where it holds none and no set is named."""
     wish = request.wish
-    known = session.knowledge if wish.use_tuples else session.knowledge.measured()
+    base = session.base if wish.use_tuples else session.base.measured()
     world = session.world
     freezes = [(path, load_text(path)) for path in request.freezes]
-    setting = find_setting(known, request.text, request.options, wish.requirements, freezes)
+    setting = find_setting(base.facts, request.text, request.options, wish.requirements, freezes)
     given = setting.given
     repeated = repeated_options(given, pre=False)
     target, judge_here = None, None
     if given.cuda is not None and (given.arch is not None or given.gpu is not None):
-        target = here = make_target(known, given, world, tell=session.tell)
+        target = here = make_target(base.facts, given, world, tell=session.tell)
 
         def judge_here(wanted: tuple[Stated, ...], cuda: CudaVersion | None) -> Judgement:
             there = here if cuda is None else replace(here, cuda=cuda)
             asked = replace(wish, requirements=wanted, options=repeated)
             return why(session, WhyRequest(target=there, wish=asked)).judgement
 
-    report, judgement = explain(known, setting, world.probe_host(), judge_here, repeated)
+    report, judgement = explain(base, setting, world.probe_host(), judge_here, repeated)
     return ErrorResult(report=report, judgement=judgement, target=target)
 
 

@@ -110,12 +110,13 @@ class ResolveResult:
 def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     """Answer ``request``. Raises IndexFailure where an index that counts does not answer."""
     wish = request.wish
-    known = session.knowledge if wish.use_tuples else session.knowledge.measured()
+    base = session.base if wish.use_tuples else session.base.measured()
+    known = base.facts
 
     def open_at(other: Target) -> AbstractContextManager[Workspace]:
         return session.open_workspace(
             other,
-            knowledge=known,
+            base=base,
             overrides=by_project(request.overrides),
             exclude_newer=request.exclude_newer,
             named_tags=named_tags(wish.requirements),

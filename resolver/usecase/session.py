@@ -15,18 +15,18 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 
 from resolver import __version__
-from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.errors import DamagedData, UsageError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import IndexOptions
 from resolver.model.target import Target
+from resolver.usecase.open_knowledge import open_knowledge
 from resolver.usecase.world import World
 
 if TYPE_CHECKING:
-    from resolver.abi.pack import EvidencePack
     from resolver.abi.store import EvidenceStore
     from resolver.abi.wheel import WheelFacts
     from resolver.evidence.wheel_evidence import WheelEvidence
@@ -65,8 +65,6 @@ class Connection:
     http: HttpClient
     opener: Opener
     store: EvidenceStore | None
-    pack: EvidencePack
-    abi_directory: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +72,15 @@ class Session:
     """What answers are made from. Nothing is read or opened before it is needed, and then once.
 
     Whatever is asked within one session, also for other targets, shares its connections, caches
-    and knowledge. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
+    and knowledge. ``root`` is a database in place of the one that ships and of what the user adds
+    to it. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
     ``tell`` with what a user should know at once. ``make_client`` replaces the HTTP client in
     tests.
     """
 
     options: IndexOptions = field(default_factory=IndexOptions)
     world: World = field(default_factory=World.of_process)
-    root: Path = field(default_factory=knowledge_path)
+    root: Path | None = None
     make_client: ClientFactory | None = None
     on_read: Callable[[Artifact], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
@@ -103,9 +102,15 @@ class Session:
             self.http.close()
 
     @cached_property
+    def base(self) -> KnowledgeBase:
+        """All that was written down."""
+        world = self.world
+        return open_knowledge(self.root, environ=world.environ, data_dir=world.data_dir)
+
+    @property
     def knowledge(self) -> Knowledge:
-        """The database below ``root``."""
-        return load_knowledge(self.root)
+        """The facts of ``base``."""
+        return self.base.facts
 
     @cached_property
     def settings(self) -> Settings:
@@ -169,18 +174,6 @@ class Session:
 
         return None if self.cache_dir is None else EvidenceStore(self.cache_dir)
 
-    @property
-    def abi_directory(self) -> Path:
-        """Where the knowledge of symbols lies."""
-        return self.root / "abi"
-
-    @cached_property
-    def pack(self) -> EvidencePack:
-        """What ships of the bytes of wheels."""
-        from resolver.abi.pack import EvidencePack
-
-        return EvidencePack(self.abi_directory)
-
     def open_wheel(self, artifact: Artifact) -> ByteSource | None:
         """A way to the bytes of a wheel; None where there is none."""
         from resolver.index.ranges import RangeSource
@@ -216,8 +209,6 @@ class Session:
                 http=self.http,
                 opener=self.open_wheel,
                 store=self.store,
-                pack=self.pack,
-                abi_directory=self.abi_directory,
             )
         finally:
             index.close()
@@ -227,13 +218,13 @@ class Session:
         self,
         target: Target,
         *,
-        knowledge: Knowledge | None = None,
+        base: KnowledgeBase | None = None,
         overrides: Mapping[NormalizedName, tuple[Requirement, ...]] | None = None,
         exclude_newer: datetime | None = None,
         named_tags: tuple[str, ...] = (),
         fetch_hashes: bool = False,
     ) -> Iterator[Workspace]:
-        """A workspace over the user's indexes. ``knowledge`` is a part of the session's.
+        """A workspace over the user's indexes. ``base`` is a part of the session's.
 
         Raises UsageError for settings that cannot be used.
         """
@@ -243,7 +234,8 @@ class Session:
         from resolver.solve.catalog import CatalogBuilder
         from resolver.solve.workspace import Workspace
 
-        known = knowledge or self.knowledge
+        base = base or self.base
+        known = base.facts
         rules = TargetRules(known, target)
         with self.connect(cuda_tags(known, target.cuda, named_tags)) as connection:
 
@@ -251,14 +243,12 @@ class Session:
                 return _siblings(connection.index, artifact, target)
 
             evidence = WheelEvidence(
-                known,
+                base,
                 target,
-                connection.abi_directory,
                 opener=connection.opener,
                 siblings=siblings,
                 abi_of=rules.cxx11_abi_of,
                 store=connection.store,
-                pack=connection.pack,
                 on_read=self.on_read,
             )
             try:
@@ -274,7 +264,7 @@ class Session:
                         hash_of=connection.index.compute_sha256 if fetch_hashes else None,
                     ),
                     overrides=overrides or {},
-                    together=lambda files: check_whole(known, target, self.root, files, evidence),
+                    together=lambda files: check_whole(base, target, files, evidence),
                 )
             finally:
                 evidence.close()

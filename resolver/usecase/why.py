@@ -86,14 +86,14 @@ class WhyResult:
 def why(session: Session, request: WhyRequest) -> WhyResult:
     """Judge the set of ``request``. Raises IndexFailure where an index that counts is silent."""
     wish = request.wish
-    known = session.knowledge if wish.use_tuples else session.knowledge.measured()
+    base = session.base if wish.use_tuples else session.base.measured()
 
     def elsewhere(other: Target) -> AbstractContextManager[Workspace]:
         tags = named_tags(wish.requirements)
-        return session.open_workspace(other, knowledge=known, named_tags=tags)
+        return session.open_workspace(other, base=base, named_tags=tags)
 
     with elsewhere(request.target) as workspace:
-        judgement = judge(workspace, known, wish, elsewhere)
+        judgement = judge(workspace, base.facts, wish, elsewhere)
     return WhyResult(judgement=replace(judgement, notes=(*judgement.notes, *request.notes)))
 
 

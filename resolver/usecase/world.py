@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from platformdirs import user_cache_path, user_data_path
 
 from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
@@ -29,6 +29,7 @@ class World:
     home: Path
     prefix: Path
     cache_dir: Path
+    data_dir: Path
     now: Callable[[], datetime]
     probe_host: Callable[[], Host]
     probe_accelerator: Callable[[Knowledge], Accelerator]
@@ -50,6 +51,7 @@ class World:
             home=Path.home(),
             prefix=Path(sys.prefix),
             cache_dir=user_cache_path("abilock"),
+            data_dir=user_data_path("abilock"),
             now=lambda: datetime.now(UTC),
             probe_host=interpreter.probe_host,
             probe_accelerator=gpu.probe_accelerator,

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from packaging.version import Version
 
 from resolver.abi.core import CoreExports, check_core, read_core
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.rules import load_rules
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from resolver.model.reason import Code, Grade, Severity
 from resolver.wheelfile.byte_source import BytesSource
@@ -16,7 +14,7 @@ from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, SYM_NE, small_hi
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
 
-RULES = load_rules(Path(__file__).parents[2] / "knowledge" / "abi")
+RULES = KnowledgeBase().load_rules
 NIGHTLY = "torch-2.12.0.dev20260226+cu130-cp312-cp312-manylinux_2_28_x86_64.whl"
 VERSION = Version("2.12.0.dev20260226+cu130")
 

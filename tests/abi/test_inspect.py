@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
@@ -16,9 +15,9 @@ from resolver.abi.inspect import (
     machine_of,
 )
 from resolver.abi.link import link_wheel
-from resolver.abi.rules import load_rules
 from resolver.abi.wheel import Member
 from resolver.errors import UsageError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.render.inspection import render_comparison, render_diff, render_inspection
 from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE, small_history, wheel
@@ -26,7 +25,7 @@ from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
 
 HISTORY = small_history()
-RULES = load_rules(Path(__file__).parents[2] / "knowledge" / "abi")
+RULES = KnowledgeBase().load_rules
 SGL = "sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl"
 FACTS = wheel(
     {

@@ -6,11 +6,13 @@ import pytest
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.rules import LoadRule, find_load, load_rules
+from resolver.abi.rules import find_load
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import check_torch, link_evidence, subject_of, torch_range
 from resolver.errors import KnowledgeError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
+from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Grade, Reason, Severity
 from tests.abi.columns import (
     CHECK_INT,
@@ -23,8 +25,13 @@ from tests.abi.columns import (
 )
 
 HISTORY = small_history()
-RULES = load_rules(Path(__file__).parents[2] / "knowledge" / "abi")
+RULES = KnowledgeBase().load_rules
 SGL = "sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl"
+
+
+def _rules_file(place: Path) -> Path:
+    (place / "abi").mkdir()
+    return place / "abi" / "load_rules.toml"
 
 
 def link(
@@ -284,12 +291,12 @@ class TestRules:
         ("text", "message"),
         [
             ("rule = 3", "rule"),
-            ("[[rule]]\nid = 'a'", "Field required"),
+            ("[[rule]]\nid = 'a'", "the key is missing"),
             ("x", "load_rules.toml"),
             ("[[rule]]\n{base}\nload = 'often'", "load"),
             ("[[rule]]\n{base}\nload = 'one-of'", "a group has a name"),
             ("[[rule]]\n{base}\nload = 'required'\nby = 'gpu'", "selected-by says by what"),
-            ("[[rule]]\n{base}\nload = 'required'\nunknown = 1", "Extra inputs"),
+            ("[[rule]]\n{base}\nload = 'required'\nunknown = 1", "no such key"),
             ("[[rule]]\n{base}\nload = 'required'\nversions = 'new'", "versions"),
             ("[[rule]]\n{choice}\nload='selected-by'\ngroup='g'\nby='gpu'", "otherwise"),
             ("[[rule]]\n{base}\nload='required'\n[[rule]]\n{base}\nload='required'", "twice"),
@@ -300,18 +307,18 @@ class TestRules:
         base = fields + 'pattern="a"'
         choice = fields + "pattern='(?P<choice>a)'"
         body = text.replace("{base}", base).replace("{choice}", choice)
-        (tmp_path / "load_rules.toml").write_text(body)
+        _rules_file(tmp_path).write_text(body)
         with pytest.raises(KnowledgeError, match=message):
-            load_rules(tmp_path)
+            _ = KnowledgeBase(tmp_path).load_rules
 
     def test_absent(self, tmp_path: Path) -> None:
-        with pytest.raises(KnowledgeError, match="cannot be read"):
-            load_rules(tmp_path)
+        with pytest.raises(KnowledgeError, match="there is no such file"):
+            _ = KnowledgeBase(tmp_path).load_rules
 
     def test_a_bad_pattern(self, tmp_path: Path) -> None:
-        (tmp_path / "load_rules.toml").write_text(
+        _rules_file(tmp_path).write_text(
             '[[rule]]\nid="a"\nprojects=["p"]\npattern="("\nload="required"\nsource="s"\n'
             "date=2026-11-29\n"
         )
         with pytest.raises(KnowledgeError, match="pattern"):
-            load_rules(tmp_path)
+            _ = KnowledgeBase(tmp_path).load_rules

@@ -23,8 +23,8 @@ from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.history_file import load_history
 from resolver.abi.inspect import compare_members
 from resolver.abi.link import link_wheel
-from resolver.abi.rules import load_rules
 from resolver.abi.wheel import list_members, native_entries, probe_member, probe_wheel
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import DeviceCode
 from resolver.wheelfile.byte_source import ByteSource, BytesSource
 from resolver.wheelfile.zip_reader import MemberStream, read_directory
@@ -224,7 +224,7 @@ def test_the_step_from_2_9_to_2_10_breaks_sgl_kernel() -> None:
     source, sha256 = live.open_wheel(SGL)
     facts = probe_wheel(source, filename=SGL, sha256=sha256)
     history = load_history(KNOWLEDGE)
-    link = link_wheel(facts, history, load_rules(KNOWLEDGE), machine="x86_64")
+    link = link_wheel(facts, history, KnowledgeBase().load_rules, machine="x86_64")
     diff = diff_torch(history, Version("2.9.1"), Version("2.10.0"), machine="x86_64", used_by=link)
     assert diff.used_by is not None
     message, check = diff.used_by.breaks
@@ -253,7 +253,7 @@ def test_the_small_libraries_of_torch_refuse_sgl_kernel() -> None:
     assert torch.bytes_read < 3_000_000
     source, sha256 = live.open_wheel(SGL)
     facts = probe_wheel(source, filename=SGL, sha256=sha256)
-    link = link_wheel(facts, load_history(KNOWLEDGE), load_rules(KNOWLEDGE), machine="x86_64")
+    link = link_wheel(facts, load_history(KNOWLEDGE), KnowledgeBase().load_rules, machine="x86_64")
     (reason,) = check_core(link, core, Version("2.10.0"))
     assert reason.symbols == (
         "_ZN3c1013MessageLoggerC1EPKcii",

@@ -272,7 +272,7 @@ def test_a_damaged_lock_is_not_written_over(run: Run, place: Path) -> None:
             ["knowledge", "validate", "."],
             2,
             "error: . is no knowledge directory: it has no channels.toml\n"
-            "hint: name a copy of knowledge/\n",
+            "hint: name a copy of knowledge/, or add --overlay where it adds to what ships\n",
             id="a-directory-without-knowledge",
         ),
         pytest.param(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from resolver.compat.load import load_knowledge
 from resolver.diagnosis.error_report import JudgeHere, explain, find_setting
 from resolver.errors import Unreachable
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport
@@ -30,9 +30,9 @@ SYMBOL = (
 
 
 def ask(text: str, judge_set: JudgeHere | None) -> tuple[ErrorReport, Judgement | None]:
-    known = load_knowledge()
-    setting = find_setting(known, text, NOTHING, [], [])
-    return explain(known, setting, HOST, judge_set)
+    base = KnowledgeBase()
+    setting = find_setting(base.facts, text, NOTHING, [], [])
+    return explain(base, setting, HOST, judge_set)
 
 
 def answering(verdict: Any, asked: list[tuple[str, str]], **changes: Any) -> JudgeHere:
@@ -147,11 +147,11 @@ def test_the_build_with_the_other_abi_is_a_cure_where_it_solves(verdict: Any) ->
 
 
 def test_a_set_that_fits_without_a_message() -> None:
-    known = load_knowledge()
+    base = KnowledgeBase()
     given = replace(NOTHING, arch="sm120")
     freeze = [(Path("freeze.txt"), "torch==2.9.1+cu130")]
-    setting = find_setting(known, "ValueError: x", given, [], freeze)
-    text = error_text(*explain(known, setting, HOST, answering("accepted", [])))
+    setting = find_setting(base.facts, "ValueError: x", given, [], freeze)
+    text = error_text(*explain(base, setting, HOST, answering("accepted", [])))
     assert text.splitlines()[1] == "Nothing speaks against the set."
 
 

@@ -141,7 +141,45 @@ evidence = "report"
 remedy = "Use torch 2.9.1."
 """
 
+RULES = """
+[[rule]]
+id = "kernel"
+projects = ["kernel"]
+pattern = "kernel/.*"
+load = "required"
+source = "code"
+date = 2026-01-01
+"""
+
+PRELOADS = """
+[[preload]]
+id = "torch-2.9"
+versions = ">=2.9"
+directories = ["nvidia/{folder}/lib"]
+mapped = ""
+always = []
+fallback = ["cublas:libcublas", "nvtx:libnvToolsExt?"]
+lazy = []
+source = "code"
+date = 2026-01-01
+"""
+
+SYSTEM = """
+[[system]]
+id = "numa"
+pattern = "libnuma.*"
+title = "NUMA"
+apt = "libnuma1"
+dnf = "numactl-libs"
+note = ""
+source = "package"
+date = 2026-01-01
+"""
+
 FILES = {
+    "abi/load_rules.toml": RULES,
+    "preloads.toml": PRELOADS,
+    "system_libraries.toml": SYSTEM,
     "channels.toml": CHANNELS,
     "cuda.toml": CUDA,
     "gpus.toml": GPUS,
@@ -174,6 +212,7 @@ def torch_record(**changes: object) -> Record:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     (tmp_path / "tuples").mkdir()
+    (tmp_path / "abi").mkdir()
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     write_snapshot(tmp_path / "snapshot", [torch_record()])

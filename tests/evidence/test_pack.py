@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
-from resolver.abi.history_file import load_history
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.pack import EvidencePack, reduce_facts
-from resolver.abi.rules import load_rules
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.errors import KnowledgeError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE
 from tests.evidence.world import directory, facts, file, member
@@ -170,7 +169,8 @@ def test_reduced_facts_give_the_same_verdicts(
         for path, undefined, defined in rows
     ]
     whole = facts(file("kernel"), *members)
-    history, rules = load_history(directory()), load_rules(directory())
+    base = KnowledgeBase(directory())
+    history, rules = base.history, base.load_rules
     archs = (Arch(9, 0), Arch(12, 0))
     links = [
         link_wheel(row, history, rules, machine="x86_64", archs=archs)
@@ -205,7 +205,8 @@ def test_shipped_evidence_is_reduced_and_whole(project: str) -> None:
 def test_shipped_evidence_knows_what_upstream_pinned(
     project: str, version: str, works: list[str]
 ) -> None:
-    history, rules = load_history(KNOWLEDGE), load_rules(KNOWLEDGE)
+    base = KnowledgeBase()
+    history, rules = base.history, base.load_rules
     rows = [
         row
         for row in EvidencePack(KNOWLEDGE).all(canonicalize_name(project))

@@ -24,6 +24,7 @@ from resolver.abi.pack import EvidencePack
 from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import Depth, Member, WheelFacts
 from resolver.errors import IndexFailure, Unreachable
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_evidence import WheelEvidence
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import DeviceCode
@@ -101,11 +102,12 @@ LIBRARIES = (
 
 @cache
 def directory() -> Path:
-    """The symbol history and the load rules on disk, once for all tests."""
+    """A database of the symbol history and the load rules, once for all tests."""
     place = Path(mkdtemp(prefix="abilock-evidence-"))
     atexit.register(rmtree, place, ignore_errors=True)
-    dump_history(small_history(), place)
-    (place / "load_rules.toml").write_text(RULES, encoding="utf-8")
+    (place / "abi").mkdir()
+    dump_history(small_history(), place / "abi")
+    (place / "abi" / "load_rules.toml").write_text(RULES, encoding="utf-8")
     return place
 
 
@@ -225,14 +227,15 @@ class World:
 
     def evidence(self) -> WheelEvidence:
         """The port over this world."""
+        base = KnowledgeBase(directory(), facts=self.known)
+        if self.pack is not None:
+            base.pack = self.pack
         return WheelEvidence(
-            self.known,
+            base,
             self.target,
-            directory(),
             opener=self._open,
             siblings=lambda artifact: self.siblings.get(artifact.filename, ()),
             store=self.store,
-            pack=self.pack,
             on_read=lambda artifact: self.announced.append(artifact.filename),
         )
 

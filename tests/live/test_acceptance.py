@@ -11,9 +11,9 @@ from packaging.version import Version
 from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
 from resolver.abi.pack import reduce_facts
-from resolver.abi.rules import load_rules
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import probe_wheel
+from resolver.evidence.knowledge_base import KnowledgeBase
 from tests.abi import live
 from tests.live.asking import ask
 
@@ -175,7 +175,7 @@ def test_packed_facts_judge_as_whole_ones() -> None:
     filename = "torchaudio-2.11.1-py3-none-manylinux_2_28_x86_64.whl"
     source, sha256 = live.open_wheel(filename)
     whole = probe_wheel(source, filename=filename, sha256=sha256)
-    history, rules = load_history(KNOWLEDGE), load_rules(KNOWLEDGE)
+    history, rules = load_history(KNOWLEDGE), KnowledgeBase().load_rules
     links = [
         link_wheel(facts, history, rules, machine="x86_64")
         for facts in (whole, reduce_facts(whole))

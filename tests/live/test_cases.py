@@ -35,7 +35,7 @@ from typing import Any, Literal
 import pytest
 from packaging.utils import canonicalize_name
 
-from resolver.compat.load import load_knowledge
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.options import IndexOptions
 from resolver.model.reason import Code, Grade, Severity
 from resolver.usecase.session import Session
@@ -359,13 +359,13 @@ def test_vllm_py314_numba() -> None:
 
     The file is judged alone: looking for another vllm would read forty of them.
     """
-    known = load_knowledge().measured()
+    base = KnowledgeBase().measured()
     for python, refused in (("3.14.0", True), ("3.12.0", False)):
         target = make_target(cuda="12.8", archs="sm90", python=python)
         options = IndexOptions(channels=("default",), cache_dir=directory())
         with (
             Session(options=options) as session,
-            session.open_workspace(target, knowledge=known) as workspace,
+            session.open_workspace(target, base=base) as workspace,
         ):
             catalog = workspace.catalog(canonicalize_name("vllm"))
         reasons = [r.reason for r in catalog.rejected if str(r.version) == "0.10.2"]

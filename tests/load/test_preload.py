@@ -8,10 +8,11 @@ from packaging.version import Version
 
 from resolver.compat.load import knowledge_path
 from resolver.errors import KnowledgeError
-from resolver.load.preload import find_rule, load_preloads
-from resolver.load.system_library import find_system, load_system_libraries
+from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.load.preload import find_rule
+from resolver.load.system_library import find_system
 
-RULES = load_preloads(knowledge_path())
+RULES = KnowledgeBase().preloads
 
 
 @pytest.mark.parametrize(
@@ -46,21 +47,27 @@ def test_nvrtc_is_preloaded_from_the_old_directory_first() -> None:
     ("name", "text", "message"),
     [
         ("preloads.toml", "preload = 1", "preload: "),
-        ("preloads.toml", "= ", "preloads.toml"),
-        ("system_libraries.toml", "[[system]]\nid = 'a'", "system.0.pattern"),
+        ("preloads.toml", "= ", "preloads.toml: not TOML"),
+        (
+            "system_libraries.toml",
+            "[[system]]\nid = 'a'",
+            r"a: date: the key is missing \(6 more\)",
+        ),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
-    load = load_preloads if name.startswith("pre") else load_system_libraries
+    base = KnowledgeBase(tmp_path)
     with pytest.raises(KnowledgeError, match=message):
-        load(tmp_path)
+        _ = base.preloads if name.startswith("pre") else base.system_libraries
 
 
 def test_missing_files(tmp_path: Path) -> None:
-    for load in (load_preloads, load_system_libraries):
-        with pytest.raises(KnowledgeError, match="cannot be read"):
-            load(tmp_path)
+    base = KnowledgeBase(tmp_path)
+    with pytest.raises(KnowledgeError, match=r"preloads\.toml: there is no such file"):
+        _ = base.preloads
+    with pytest.raises(KnowledgeError, match=r"system_libraries\.toml: there is no such file"):
+        _ = base.system_libraries
 
 
 def test_the_database_is_validated_with_them(
@@ -75,7 +82,7 @@ def test_the_database_is_validated_with_them(
     (directory / "preloads.toml").write_text("preload = 1")
     with pytest.raises(typer.Exit):
         validate(directory)
-    assert "preloads.toml: preload" in capsys.readouterr().out
+    assert "error: preloads.toml: preload: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -89,5 +96,5 @@ def test_the_database_is_validated_with_them(
     ],
 )
 def test_libraries_of_the_system(soname: str, id_: str | None) -> None:
-    row = find_system(load_system_libraries(knowledge_path()), soname)
+    row = find_system(KnowledgeBase().system_libraries, soname)
     assert (row.id if row else None) == id_

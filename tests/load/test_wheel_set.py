@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from resolver.compat.load import knowledge_path, load_knowledge
-from resolver.load.preload import find_rule, load_preloads
-from resolver.load.system_library import load_system_libraries
+from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.load.preload import find_rule
 from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.reason import Reason
@@ -18,6 +17,8 @@ TARGET = Target(
 )
 NAMES = ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-nccl-cu13")
 
+BASE = KnowledgeBase()
+
 
 def check(
     *members: WheelMember, torch: str = "2.11.0", names: tuple[str, ...] = NAMES, **more: Any
@@ -27,9 +28,9 @@ def check(
     found: tuple[Reason, ...] = check_set(
         wheels,
         TARGET,
-        libraries=load_knowledge().libraries,
-        system=load_system_libraries(knowledge_path()),
-        preload=find_rule(load_preloads(knowledge_path()), Version(torch)),
+        libraries=BASE.facts.libraries,
+        system=BASE.system_libraries,
+        preload=find_rule(BASE.preloads, Version(torch)),
         torch=f"torch {torch}",
         **more,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from resolver.abi.shared_object import read_shared_object
-from resolver.compat.load import load_knowledge
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.load.environment import load_environment
 from resolver.model.report import Report
@@ -92,7 +92,7 @@ class World:
         }
         values |= options
         return check_environment(
-            values.pop("known", None) or load_knowledge(),  # type: ignore[arg-type]
+            KnowledgeBase(facts=values.pop("known", None)),  # type: ignore[arg-type]
             load_environment(self.prefix),
             values.pop("host", HOST),  # type: ignore[arg-type]
             **values,  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ def still_world(
         home=directory / "home",
         prefix=directory / "prefix",
         cache_dir=directory / "cache",
+        data_dir=directory / "data",
         now=lambda: NOW,
         probe_host=lambda: host,
         probe_accelerator=accelerator,

@@ -1,0 +1,98 @@
+"""Everything that was written down: what ships, and what a user's directories add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from resolver.compat.load import knowledge_path, load_knowledge, load_rows
+from resolver.model.knowledge import Knowledge
+from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
+
+if TYPE_CHECKING:
+    from resolver.abi.history import History
+    from resolver.abi.pack import EvidencePack
+
+
+class KnowledgeBase:
+    """The parts of one database, each read once, when it is first asked for.
+
+    ``root`` is the directory of the database, by default the one that came with abilock. Every
+    part is read from there, and from ``overlays``: directories of the same form that hold some of
+    its files. What they say of the same id replaces what stands below, other rows add to it; a
+    symbol history is one thing, and the last one counts. ``facts`` stand in for the facts of the
+    files. Each part raises KnowledgeError where its file is missing or damaged.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        overlays: Iterable[Path] = (),
+        *,
+        facts: Knowledge | None = None,
+    ) -> None:
+        self.root = root if root is not None else knowledge_path()
+        self.overlays = tuple(overlays)
+        self._facts = facts
+        self._lock = Lock()
+        self._history: History | None = None
+
+    @property
+    def layers(self) -> tuple[Path, ...]:
+        """The directories, what replaces after what is replaced."""
+        return (self.root, *self.overlays)
+
+    @property
+    def facts(self) -> Knowledge:
+        """Channels, CUDA releases, GPUs, builds, sets, recorded listings."""
+        return self._facts or load_knowledge(self.root, self.overlays)
+
+    def measured(self) -> KnowledgeBase:
+        """The same without what is only reported or declared; see ``Knowledge.measured``."""
+        return KnowledgeBase(self.root, self.overlays, facts=self.facts.measured())
+
+    @cached_property
+    def load_rules(self) -> tuple[LoadRule, ...]:
+        """How packages load their members; of two that match the first counts."""
+        from resolver.compat.schema_load import LoadRulesFile
+
+        rows = load_rows(self.layers, "abi/load_rules.toml", LoadRulesFile, lambda f: f.rule)
+        return tuple(fact.value() for fact in rows)
+
+    @cached_property
+    def preloads(self) -> tuple[PreloadRule, ...]:
+        """What torch loads before its own libraries, by release."""
+        from resolver.compat.schema_load import PreloadsFile
+
+        rows = load_rows(self.layers, "preloads.toml", PreloadsFile, lambda f: f.preload)
+        return tuple(fact.value() for fact in rows)
+
+    @cached_property
+    def system_libraries(self) -> tuple[SystemLibrary, ...]:
+        """Libraries that packages of a distribution bring."""
+        from resolver.compat.schema_load import SystemLibrariesFile as File
+
+        rows = load_rows(self.layers, "system_libraries.toml", File, lambda f: f.system)
+        return tuple(fact.value() for fact in rows)
+
+    @property
+    def history(self) -> History:
+        """What each torch that was read exports; from any thread. Cost: below 0.1 s, once."""
+        from resolver.abi.history_file import BUILDS_FILE, load_history
+
+        with self._lock:
+            if self._history is None:
+                places = [layer / "abi" for layer in self.layers]
+                held = [place for place in places if (place / BUILDS_FILE).exists()]
+                self._history = load_history(held[-1] if held else places[0])
+            return self._history
+
+    @cached_property
+    def pack(self) -> EvidencePack:
+        """What was read of the wheels that people use most."""
+        from resolver.abi.pack import EvidencePack
+
+        return EvidencePack(*(layer / "abi" for layer in self.layers))

@@ -1,0 +1,91 @@
+"""What people wrote down of loading: how packages load their members, what torch preloads, which
+package of a distribution brings a library of the system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName
+
+LoadKind = Literal["required", "optional", "one-of", "selected-by"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRule:
+    """One row of ``abi/load_rules.toml``; ``pattern`` is matched against a member's whole path.
+
+    ``gpu`` maps a compute capability to the choice that is loaded there, ``otherwise`` is the
+    choice everywhere else. ``optional`` says that a group brings a feature, and that the package
+    imports without. ``torch`` are the releases that a group selected by torch is for; others need
+    none of it.
+    """
+
+    id: str
+    projects: tuple[NormalizedName, ...]
+    pattern: re.Pattern[str]
+    load: LoadKind
+    group: str = ""
+    by: Literal["gpu", "torch"] | None = None
+    optional: bool = False
+    gpu: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str = ""
+    versions: SpecifierSet | None = None
+    torch: SpecifierSet | None = None
+    source: str
+    date: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preload:
+    """One library that torch looks for: ``folder`` and ``stem`` (``libnvrtc``)."""
+
+    folder: str
+    stem: str
+    required: bool
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of its file's name."""
+        return f"{self.stem}.so.*[0-9]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreloadRule:
+    """What some releases of torch preload: one row of ``preloads.toml``."""
+
+    id: str
+    versions: SpecifierSet
+    directories: tuple[str, ...]
+    mapped: str
+    always: tuple[Preload, ...]
+    fallback: tuple[Preload, ...]
+    lazy: tuple[str, ...]
+    source: str
+    date: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemLibrary:
+    """One row of ``system_libraries.toml``."""
+
+    id: str
+    pattern: re.Pattern[str]
+    title: str
+    apt: str
+    dnf: str
+    note: str
+    source: str
+
+    @property
+    def remedy(self) -> str:
+        """The commands that install it, and the note."""
+        command = ""
+        if self.apt:
+            command = f"apt-get install {self.apt}, or dnf install {self.dnf}."
+        return " ".join(part for part in (command, self.note) if part)

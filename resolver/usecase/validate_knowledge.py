@@ -1,0 +1,60 @@
+"""``abilock knowledge validate``: every file of a database, also those that no person writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
+from resolver.abi.pack import DIRECTORY, EvidencePack
+from resolver.compat.load import Problem, knowledge_path
+from resolver.compat.validate import validate
+from resolver.errors import KnowledgeError, UsageError
+
+_ANY = ("channels.toml", "cuda.toml")
+
+
+def validate_knowledge(path: Path | None = None, below: Path | None = None) -> tuple[Problem, ...]:
+    """All that is wrong with a database.
+
+    ``path`` is by default the directory that came with abilock. With ``below`` it adds to the
+    database there. Raises UsageError where there is no such directory.
+    """
+    if path is not None and not path.is_dir():
+        raise UsageError(f"{path} is not a directory", hint="name a copy of knowledge/")
+    directory = path or knowledge_path()
+    if below is None and not any((directory / name).is_file() for name in _ANY):
+        raise UsageError(
+            f"{directory} is no knowledge directory: it has no channels.toml",
+            hint="name a copy of knowledge/, or add --overlay where it adds to what ships",
+        )
+    return (*validate(directory, below), *_binary(directory, whole=below is None))
+
+
+def _binary(directory: Path, *, whole: bool) -> Iterator[Problem]:
+    """What is wrong with the symbol history and with the packed evidence."""
+    abi = directory / "abi"
+    if whole or (abi / BUILDS_FILE).exists() or (abi / SYMBOLS_FILE).exists():
+        try:
+            load_history(abi)
+        except KnowledgeError as error:
+            yield Problem(
+                file=f"abi/{SYMBOLS_FILE}",
+                id="",
+                what=error.message.removeprefix(f"{abi}: "),
+                remedy="Restore it with abi/torch_builds.json, or run abilock knowledge build.",
+            )
+    pack = EvidencePack(abi)
+    for project in pack.projects():
+        name = f"{project}.jsonl.xz"
+        try:
+            pack.all(canonicalize_name(project))
+        except KnowledgeError as error:
+            yield Problem(
+                file=f"abi/{DIRECTORY}/{name}",
+                id="",
+                what=error.message.removeprefix(f"{abi / DIRECTORY / name}: "),
+                remedy="Restore the file, or run abilock knowledge learn.",
+            )
