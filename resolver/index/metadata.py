@@ -6,10 +6,15 @@ file.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import io
+import lzma
+import os
 import tempfile
 import zipfile
 import zlib
+from dataclasses import replace
 from typing import BinaryIO
 
 from packaging.metadata import parse_email
@@ -25,9 +30,21 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_dependencies
 
 METADATA_LIMIT = 8 * MIB
+# Wheels up to this size in bytes are read whole, to see whether they hold anything. Placeholders
+# on the public index have 1,082 (nvidia-npp-cu13 0.0.0a0) to 1,515 bytes (flash-attn-3 0.0.0).
+TINY = 4096
 WHOLE_LIMIT = 256 * MIB
 
-_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OverflowError)
+_BAD_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    OSError,  # garbage in bz2 data
+    ValueError,  # a directory that points before the file's begin
+)
 
 
 def fetch_metadata(
@@ -42,6 +59,8 @@ def fetch_metadata(
     url = artifact.url
     if url is None:
         raise NotFound(f"{artifact.filename}: no channel gives its address", url="")
+    if artifact.size is not None and artifact.size <= TINY:
+        return _read_tiny(artifact, client.get(url, limit=TINY).body)
     if artifact.metadata_hash is not None:
         found = _fetch_beside(artifact, url, client)
         if found is not None:
@@ -58,10 +77,63 @@ def load_metadata(artifact: Artifact) -> Metadata:
     """The metadata of a wheel on disk, at ``artifact.path``. Raises DamagedData."""
     try:
         with open(artifact.path or "", "rb") as file:
+            if os.fstat(file.fileno()).st_size <= TINY:
+                return _read_tiny(replace(artifact, sha256=None), file.read())
             raw = read_member(file, artifact)
     except OSError as error:
         raise DamagedData(f"{artifact.path}: {error.strerror or error}") from error
     return parse_metadata(raw, artifact, source="METADATA of the wheel")
+
+
+def _read_tiny(artifact: Artifact, content: bytes) -> Metadata:
+    if artifact.sha256 is not None and hashlib.sha256(content).hexdigest() != artifact.sha256:
+        raise DamagedData(
+            f"{artifact.filename}: its sha256 is not the one that the index gives",
+            hint="the index or something between it and this machine is damaged",
+        )
+    raw = read_member(io.BytesIO(content), artifact)
+    metadata = parse_metadata(raw, artifact, source="METADATA of the wheel")
+    return replace(metadata, placeholder=_is_placeholder(content, metadata))
+
+
+def _is_placeholder(content: bytes, metadata: Metadata) -> bool:
+    """Whether a wheel that requires nothing holds nothing but its records and modules without code.
+
+    One that requires something is a package of packages, but for a release 0 with such modules.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            own = [
+                info
+                for info in archive.infolist()
+                if not info.is_dir() and not info.filename.partition("/")[0].endswith(".dist-info")
+            ]
+            if any(info.file_size > TINY for info in own) or not all(
+                _says_nothing(info.filename, archive.read(info)) for info in own
+            ):
+                return False
+    except (*_BAD_ZIP, RuntimeError):
+        return False  # whatever it is: the file holds something
+    return not metadata.requires or (bool(own) and not any(metadata.version.release))
+
+
+def _says_nothing(name: str, source: bytes) -> bool:
+    """Whether a file is empty, or a module that names itself or refuses and no more."""
+    if not name.endswith(".py"):
+        return not source
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(
+        isinstance(each, ast.Pass | ast.Raise)
+        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        or (
+            isinstance(each, ast.Assign)
+            and all(isinstance(t, ast.Name) and t.id.startswith("__") for t in each.targets)
+        )
+        for each in statements
+    )
 
 
 def read_member(file: BinaryIO | RangeFile, artifact: Artifact) -> bytes:

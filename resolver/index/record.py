@@ -111,6 +111,7 @@ def dump_metadata(metadata: Metadata) -> bytes:
         sorted(metadata.extras),
         metadata.source,
         list(metadata.broken),
+        metadata.placeholder,
     ]
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -118,7 +119,9 @@ def dump_metadata(metadata: Metadata) -> bytes:
 def parse_metadata_record(content: bytes) -> Metadata | None:
     """The metadata that ``dump_metadata`` gave; None when the bytes are not such a record."""
     try:
-        name, version, requires, requires_python, extras, source, broken = json.loads(content)
+        name, version, requires, requires_python, extras, source, broken, *rest = json.loads(
+            content
+        )
         requires, broken = parse_dependencies(map(str, (*requires, *broken)))
         return Metadata(
             name=canonicalize_name(name),
@@ -128,6 +131,7 @@ def parse_metadata_record(content: bytes) -> Metadata | None:
             extras=frozenset(canonicalize_name(extra) for extra in extras),
             source=str(source),
             broken=broken,
+            placeholder=rest == [True],
         )
     except (ValueError, TypeError, AttributeError):
         return None

@@ -138,6 +138,7 @@ class Metadata:
 
     ``source`` says where it was read, for people: ``METADATA of the wheel``, ``PEP 658 file``,
     ``snapshot 2026-11-29``. ``broken`` holds Requires-Dist lines that no tool can parse.
+    ``placeholder`` is set where the wheel was seen to hold nothing but its own records.
     """
 
     name: NormalizedName
@@ -147,3 +148,4 @@ class Metadata:
     extras: frozenset[NormalizedName]
     source: str
     broken: tuple[str, ...] = ()
+    placeholder: bool = False

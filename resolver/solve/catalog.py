@@ -16,7 +16,7 @@ from packaging.tags import Tag
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
-from resolver.model.artifact import Artifact, Listing
+from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python
 from resolver.model.reason import Code, Reason
@@ -359,6 +359,20 @@ def unreadable_metadata(artifact: Artifact, line: str, source: str) -> Reason:
         found=line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...",
         evidence=f"{source} of {artifact.filename} on channel {artifact.channel}",
         remedy="choose another release: with this one a dependency would be left out",
+    )
+
+
+def placeholder(artifact: Artifact, metadata: Metadata | Reason) -> Reason | None:
+    """Why a file is not what its name says: it holds nothing; None where it may hold something."""
+    if not isinstance(metadata, Metadata) or not metadata.placeholder:
+        return None
+    return Reason(
+        code=Code.PLACEHOLDER_PACKAGE,
+        subject=f"{artifact.name} {artifact.version}",
+        needs="a wheel that holds something",
+        found=f"{artifact.filename}: no module but empty ones, {artifact.size or 'few'} bytes",
+        evidence=f"members of {artifact.filename} on channel {artifact.channel}",
+        remedy="choose another release, or the project that the name stands in for",
     )
 
 

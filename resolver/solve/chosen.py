@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from packaging.utils import NormalizedName
 
@@ -10,6 +11,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.outcome import Package
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Need, Wanted
+from resolver.solve.catalog import placeholder
 from resolver.solve.run import Solution
 from resolver.solve.workspace import Workspace
 
@@ -26,10 +28,12 @@ def packages_of(workspace: Workspace, solution: Solution) -> tuple[Package, ...]
     return tuple(packages)
 
 
-def file_remarks(artifact: Artifact) -> list[Reason]:
-    """What the index row of a chosen file obliges us to say."""
+def file_remarks(artifact: Artifact, metadata: Metadata | Reason) -> list[Reason]:
+    """What the index row of a chosen file obliges us to say, and that it holds nothing."""
     subject = f"{artifact.name} {artifact.version}"
     reasons = []
+    if (empty := placeholder(artifact, metadata)) is not None:
+        reasons.append(replace(empty, severity=Severity.WARNING))
     if artifact.yanked:
         reasons.append(
             Reason(

@@ -16,6 +16,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.host import CUDA, FILE, HostNeed
 from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
+from resolver.solve.catalog import placeholder
 from resolver.solve.propagate import Cause, Forced
 from resolver.solve.workspace import Workspace
 
@@ -110,6 +111,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self.announce(needs)
         yield from (need for need in needs if isinstance(need, HostNeed))
         if candidate.extra is None:
+            yield from self._refused(artifact)
             for version, bound in self._problem.bounds.get(candidate.project, ()):
                 if version == candidate.version:
                     yield bound
@@ -120,6 +122,18 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             if limit.project == artifact.name and not limit.accepts(artifact):
                 reason = next(iter(limit.explain(artifact)), None)
                 yield HostNeed(FILE, limit.text, f"{artifact.name} {artifact.version}", reason)
+
+    def _refused(self, artifact: Artifact) -> Iterator[HostNeed]:
+        """A placeholder is no answer to a request for its project, but to one for that release."""
+        stated = list(self._stated(artifact.name))
+        if artifact.name in self._roots and not any(
+            _names_exactly(specifier, artifact.version) for specifier in stated
+        ):
+            reason = placeholder(artifact, self._workspace.metadata(artifact))
+            if reason is not None:
+                yield HostNeed(
+                    FILE, "a package with content", f"{artifact.name} {artifact.version}", reason
+                )
 
     def announce(self, needs: Iterable[Need]) -> None:
         """Fetch the listings that needs will ask for, all at once."""

@@ -222,7 +222,7 @@ def _accept(
     reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:
         reasons += workspace.rules.remarks(package.artifact, package.metadata)
-        reasons += file_remarks(package.artifact)
+        reasons += file_remarks(package.artifact, package.metadata)
         if torch is not None and package is not torch:
             reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
     reasons += missing_extras(workspace, roots_of(workspace, request), packages)

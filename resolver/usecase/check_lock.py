@@ -195,7 +195,7 @@ def _file(
     for need in workspace.needs(artifact, None):
         if isinstance(need, HostNeed) and need.reason is not None:
             yield need.reason
-    yield from file_remarks(artifact)
+    yield from file_remarks(artifact, metadata)
     yield from workspace.rules.remarks(artifact, metadata)
     if torch is not None and artifact is not torch:
         yield from workspace.evidence.refusals(artifact, metadata, torch)

@@ -71,7 +71,8 @@ def test_beside_the_wheel(server: Server, client: HttpClient) -> None:
     server.routes["/w.metadata"] = Reply(body=WHEEL.metadata)
     url = f"{server.url}/w"
     for digest in ("", WHEEL.metadata_sha256):
-        found = fetch_metadata(artifact_of(WHEEL, url=url, metadata_hash=digest), client)
+        artifact = artifact_of(WHEEL, url=url, metadata_hash=digest, size=1 << 20)
+        found = fetch_metadata(artifact, client)
         assert found.source == "PEP 658 file"
         assert found.requires == METADATA.requires
     assert server.paths == ["/w.metadata"] * 2
@@ -79,9 +80,53 @@ def test_beside_the_wheel(server: Server, client: HttpClient) -> None:
 
 def test_beside_the_wheel_but_missing(server: Server, client: HttpClient) -> None:
     server.routes["/w"] = ranged(WHEEL.data)
-    artifact = artifact_of(WHEEL, url=f"{server.url}/w", metadata_hash="")
+    artifact = artifact_of(WHEEL, url=f"{server.url}/w", metadata_hash="", size=None)
     assert fetch_metadata(artifact, client) == METADATA
     assert server.paths == ["/w.metadata", "/w"]
+
+
+@pytest.mark.parametrize(
+    ("files", "requires", "version", "empty"),
+    [
+        pytest.param({}, [], "0.0.0", True, id="records-alone"),
+        pytest.param({}, ["torch"], "1.0", False, id="a-package-of-packages"),
+        pytest.param({"pkg/__init__.py": b""}, [], "0.0.0a0", True, id="an-empty-module"),
+        pytest.param({"pkg/__init__.py": b""}, ["torch"], "0.0.0", True, id="release-0-that-needs"),
+        pytest.param({"pkg/__init__.py": b""}, ["torch"], "1.0", False, id="that-needs-something"),
+        pytest.param({"a.py": b'"""Soon."""\n__version__ = "0"\n'}, [], "0.1", True, id="a-name"),
+        pytest.param({"a.py": b"raise ImportError('use b')"}, [], "0.1", True, id="it-refuses"),
+        pytest.param({"a.py": b"import os"}, [], "0.0.0", False, id="a-line-of-code"),
+        pytest.param({"a.pyi": b"x: int"}, [], "1.0", False, id="types"),
+        pytest.param({"a.so": b"\x7fELF"}, [], "1.0", False, id="bytes"),
+        pytest.param({"a.pth": b"/opt/lib"}, [], "1.0", False, id="a-path"),
+        pytest.param({"a.txt": b"0" * 100_000}, [], "1.0", False, id="much-of-one-byte"),
+        pytest.param({"pkg-0.data/scripts/x": b"#!/bin/sh"}, [], "1", False, id="a-script"),
+    ],
+)
+def test_a_tiny_wheel_is_looked_into(
+    server: Server,
+    client: HttpClient,
+    tmp_path: Path,
+    files: dict[str, bytes],
+    requires: list[str],
+    version: str,
+    empty: bool,
+) -> None:
+    wheel = build_wheel("pkg", version, files=files, requires=requires)
+    server.routes["/w"] = Reply(body=wheel.data)
+    there = fetch_metadata(artifact_of(wheel, url=f"{server.url}/w", metadata_hash=""), client)
+    assert server.paths == ["/w"]
+    (tmp_path / wheel.filename).write_bytes(wheel.data)
+    here = load_metadata(artifact_of(wheel, path=str(tmp_path / wheel.filename)))
+    assert there == here
+    assert there.placeholder is empty
+    assert parse_metadata_record(dump_metadata(there)) == there
+
+
+def test_a_tiny_wheel_of_another_content_is_refused(server: Server, client: HttpClient) -> None:
+    server.routes["/w"] = Reply(body=WHEEL.data)
+    with pytest.raises(DamagedData, match="its sha256 is not the one that the index gives"):
+        fetch_metadata(artifact_of(WHEEL, url=f"{server.url}/w", sha256="0" * 64), client)
 
 
 def test_whole_file_where_ranges_are_ignored(server: Server, client: HttpClient) -> None:
@@ -101,6 +146,8 @@ def test_from_disk(tmp_path: Path) -> None:
 
 def test_record_of_the_cache() -> None:
     assert parse_metadata_record(dump_metadata(METADATA)) == METADATA
+    before = dump_metadata(METADATA).removesuffix(b",false]") + b"]"
+    assert parse_metadata_record(before) == METADATA
     for damaged in (b"", b"[]", b"null", b'["x","not a version",[],null,[],"s",[]]', b"\xff"):
         assert parse_metadata_record(damaged) is None
 
@@ -173,7 +220,7 @@ FAULTS: list[tuple[str, BuiltWheel, Reply | None, dict[str, object], type[Abiloc
         "another file beside the wheel",
         WHEEL,
         None,
-        {"metadata_hash": "0" * 64},
+        {"metadata_hash": "0" * 64, "size": None},
         DamagedData,
         "{url}.metadata: its sha256 is not the one that the index gives",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -43,6 +43,7 @@ def _judged(line: str) -> bool | None:
         return None
 
 
+@settings(deadline=None)
 @given(st.lists(_LINES, max_size=4))
 def test_a_lock_holds_every_dependency_or_there_is_a_reason(lines: list[str]) -> None:
     text = f"a 1.0 needs {' | '.join(lines)}\nb 1.0\nc 1.0\nd 1.0\ne 1.0"

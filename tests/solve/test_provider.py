@@ -313,6 +313,33 @@ def test_any_text_may_be_asked_for_verbatim(asked: str) -> None:
     assert (reason.code, reason.subject) == (Code.VERSION_CONFLICT, asked)
 
 
+EMPTY = "a 2.0 empty\na 1.0\nb 1.0 needs a>=2\nc 1.0 empty"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected", "told"),
+    [
+        pytest.param("a", {"a": "1.0"}, 0, id="an-older-one-that-holds-something"),
+        pytest.param("a[x]", {"a": "1.0"}, 0, id="nor-for-an-extra"),
+        pytest.param("a==2.0", {"a": "2.0"}, 1, id="pinned"),
+        pytest.param("b", {"a": "2.0", "b": "1.0"}, 1, id="of-another-package"),
+    ],
+)
+def test_a_placeholder_is_never_taken_silently(
+    asked: str, expected: dict[str, str], told: int
+) -> None:
+    outcome = answer(EMPTY, asked)
+    assert pins(outcome) == expected
+    found = [reason for reason in outcome.reasons if reason.code is Code.PLACEHOLDER_PACKAGE]
+    assert [reason.severity for reason in found] == [Severity.WARNING] * told
+
+
+def test_a_project_of_placeholders_is_no_answer() -> None:
+    (reason,) = reasons(answer(EMPTY, "c"))
+    assert (reason.code, reason.severity) == (Code.PLACEHOLDER_PACKAGE, Severity.FATAL)
+    assert reason.found == "c-1.0-py3-none-any.whl: no module but empty ones, 1000 bytes"
+
+
 def test_the_same_question_gives_the_same_reads() -> None:
     first, second = FakeIndex(EXTRAS), FakeIndex(EXTRAS)
     assert answer(first, "f") == answer(second, "f")

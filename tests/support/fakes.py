@@ -14,6 +14,7 @@ A release is a line: ``a 1.0 needs b>=2 | c; python_version<'3.12'``. Words betw
 ``extras:x,y``                the extras it provides
 ``url:none``                  its address is not known; else ``url:`` gives it
 ``hash:ab`` ``also:cd``       its sha256, repeated to full length, and another for its address
+``empty``                     the wheel holds nothing
 ``damaged``, ``missing``      what reading its metadata comes to
 """
 
@@ -119,6 +120,7 @@ def make_release(line: str) -> Release:
         requires_python=said.get("says-py", said.get("py")),
         extras=frozenset(map(canonicalize_name, filter(None, said.get("extras", "").split(",")))),
         source="METADATA of the wheel",
+        placeholder="empty" in marks,
     )
     fate = next(iter(marks & {"damaged", "missing"}), "")
     return Release(artifact, metadata, said.get("snapshot"), fate)

@@ -57,7 +57,7 @@ def build_wheel(
         lines += [f"Requires-Dist: {line}" for line in requires]
         metadata = ("\n".join(lines) + "\n\n" + description + "\n").encode()
     info = f"{escaped}-{version}.dist-info"
-    members = dict(files if files is not None else {f"{escaped}/__init__.py": b""})
+    members = dict(files if files is not None else {f"{escaped}/__init__.py": b"name = __name__\n"})
     members[f"{info}/METADATA"] = metadata
     wheel = f"Wheel-Version: 1.0\nGenerator: abilock-tests\nRoot-Is-Purelib: true\nTag: {tag}\n"
     members[f"{info}/WHEEL"] = wheel.encode()
