@@ -3,13 +3,16 @@ PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.1
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Workers take tests from each other, so that none of them is left with the slow ones.
+PARALLEL := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-live test-real check bench clean
+.PHONY: help demo test coverage test-live test-real check bench clean
 
 help:
 	@echo 'make demo       create $(VENV) and lock the default stack: CUDA 13.0, SM120'
-	@echo 'make test       the tests that need no network, with branch coverage'
+	@echo 'make test       the tests that need no network, on all processors'
+	@echo 'make coverage   the same with many examples a property and branch coverage: slower'
 	@echo 'make test-live  the tests that read the package index'
 	@echo 'make test-real  the tests that build real environments (several GB, by hand)'
 	@echo 'make check      formatter, linter, types, layers, compatibility database'
@@ -32,7 +35,10 @@ demo: $(VENV)/.ready
 	$(BIN)/abilock resolve --cuda 13.0 --arch sm120
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest $(PARALLEL)
+
+coverage: $(VENV)/.ready-dev
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-live: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m live

@@ -29,13 +29,16 @@ RULES = KnowledgeBase().load_rules
 SGL = "sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl"
 
 
+Members = dict[str, tuple[list[str], list[str]]]
+
+
 def _rules_file(place: Path) -> Path:
     (place / "abi").mkdir()
     return place / "abi" / "load_rules.toml"
 
 
 def link(
-    members: dict[str, tuple[list[str], list[str]]],
+    members: Members,
     filename: str = "demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
     rules: tuple[LoadRule, ...] = RULES,
     archs: tuple[Arch, ...] = (),
@@ -133,7 +136,7 @@ def test_one_of_needs_one() -> None:
 
 
 def test_selected_by_gpu() -> None:
-    members = {
+    members: Members = {
         "sgl_kernel/sm90/common_ops.abi3.so": ([CHECK_INT], []),
         "sgl_kernel/sm100/common_ops.abi3.so": ([CHECK_UNSIGNED], []),
     }
@@ -148,7 +151,7 @@ def test_selected_by_gpu() -> None:
 
 def test_selected_by_torch() -> None:
     name = "nixl_cu12-1.5.1-cp312-cp312-linux_x86_64.whl"
-    members = {
+    members: Members = {
         "nixl_ep_cu12/nixl_ep_cpp_torch29.cpython-312-x86_64-linux-gnu.so": ([CHECK_INT], []),
         "nixl_ep_cu12/nixl_ep_cpp_torch210.cpython-312-x86_64-linux-gnu.so": ([CHECK_INT], []),
     }

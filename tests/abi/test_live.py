@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from packaging.version import Version
 
 from resolver.abi.core import check_core, read_core
@@ -149,13 +150,14 @@ def _check_front(data: bytes, path: str) -> None:
     assert set(answer.facts.runpath) == {*facts.runpath, *facts.rpath}
 
 
-def _pyelftools(data: bytes) -> tuple[set[str], set[str], set[str]]:
+def _pyelftools(data: bytes) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     undefined: set[str] = set()
     weak: set[str] = set()
     defined: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         table = ELFFile(io.BytesIO(data)).get_section_by_name(".dynsym")
+        assert isinstance(table, SymbolTableSection)
         for symbol in table.iter_symbols():
             binding, hidden = symbol["st_info"]["bind"], symbol["st_other"]["visibility"]
             if not symbol.name or binding == "STB_LOCAL":
@@ -167,7 +169,7 @@ def _pyelftools(data: bytes) -> tuple[set[str], set[str], set[str]]:
                 weak.add(symbol.name)
             else:
                 undefined.add(symbol.name)
-    return undefined, weak - undefined, defined
+    return frozenset(undefined), frozenset(weak - undefined), frozenset(defined)
 
 
 def test_device_code_is_that_of_cuobjdump(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_disk_that_refuses(tmp_path: Path) -> None:
     assert not EvidenceStore(tmp_path / "file").put(facts())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_entry_is_absent(tmp_path: Path, data: st.DataObject) -> None:
     store = EvidenceStore(tmp_path)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from resolver.abi.wheel import list_members, probe_wheel
@@ -289,7 +289,6 @@ def test_zip64_fields() -> None:
         read_directory(BytesSource(body + directory + end))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_give_a_value_or_one_error(data: bytes) -> None:
     for body in (data, raw_zip("a.so", data, size=5000), raw_zip("a.so", data, method=0)):
@@ -297,7 +296,6 @@ def test_any_bytes_give_a_value_or_one_error(data: bytes) -> None:
             probe(body, full=True)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_damage_gives_a_value_or_one_error(data: st.DataObject) -> None:
     body = bytearray(SOUND)

@@ -219,7 +219,7 @@ def test_fault_that_passes(run: Run, server: Server, good: Reply, path: str, fir
 
 def entry(page: Reply, **changes: object) -> dict[str, object]:
     (file,) = json.loads(page.body)["files"]
-    return file | changes
+    return {**file, **changes}
 
 
 def page_of(*entries: dict[str, object]) -> Reply:

@@ -10,7 +10,6 @@ from resolver.compat.rules import (
     builds_serving,
     covers,
     driver_floor,
-    driver_text,
     nearest_cuda,
     newest_for_driver,
     packaged_floor,
@@ -20,6 +19,7 @@ from resolver.compat.rules import (
 )
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.target import driver_text
 
 KNOWLEDGE = load_knowledge()
 RELEASES = KNOWLEDGE.cuda

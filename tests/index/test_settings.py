@@ -440,7 +440,7 @@ def test_uv_pip_table_wins_over_the_table_it_lies_in(machine: Machine) -> None:
     ],
 )
 def test_keyring_provider(machine: Machine, environ: dict[str, str], wanted: bool) -> None:
-    assert machine.load(**environ).keyring is wanted
+    assert machine.load(None, **environ).keyring is wanted
 
 
 def test_keyring_provider_of_files(machine: Machine) -> None:

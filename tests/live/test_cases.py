@@ -324,7 +324,8 @@ CASES = [
 def verdict_of(answer: dict[str, Any], code: str) -> str:
     """``warn`` is an accepted set with a reason, of the code where one is named."""
     if answer["verdict"] != "accepted":
-        return {"rejected": "reject"}.get(answer["verdict"], answer["verdict"])
+        verdict: str = answer["verdict"]
+        return "reject" if verdict == "rejected" else verdict
     told = [r for r in answer["reasons"] if r["severity"] in ("warning", "degraded")]
     return "warn" if any(r["code"] == code for r in told) else "accept"
 

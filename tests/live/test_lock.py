@@ -87,7 +87,7 @@ INSTALLERS = [uv_from_the_lock, uv_from_the_export, pip_from_the_lock]
 
 @pytest.mark.parametrize("install", INSTALLERS)
 def test_a_lock_is_installed(small: Path, call: Command, install: Install) -> None:
-    versions = {p.name: str(p.version) for p in load_lock(small / "pylock.toml").packages}
+    versions = {str(p.name): str(p.version) for p in load_lock(small / "pylock.toml").packages}
     python = make_environment(call, small)
     code, errors = install(call, python)
     assert code == 0, errors

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection
 from elftools.elf.sections import SymbolTableSection
 
 from resolver.abi.shared_object import read_shared_object
@@ -87,7 +88,7 @@ def test_the_systems_libraries_as_pyelftools_reads_them(path: Path) -> None:
         file_ = ELFFile(file)
         dynamic = file_.get_section_by_name(".dynamic")
         assert isinstance(dynamic, DynamicSection)
-        needed = [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")]
+        needed = [vars(tag)["needed"] for tag in dynamic.iter_tags("DT_NEEDED")]
         table = file_.get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection)
         defined = {
@@ -96,9 +97,11 @@ def test_the_systems_libraries_as_pyelftools_reads_them(path: Path) -> None:
             if symbol["st_shndx"] != "SHN_UNDEF"
             and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK", "STB_LOOS")
         }
+        given = file_.get_section_by_name(".gnu.version_d")
+        assert isinstance(given, GNUVerDefSection)
         versions = {
             auxiliary.name
-            for definition, each in file_.get_section_by_name(".gnu.version_d").iter_versions()
+            for definition, each in given.iter_versions()
             for auxiliary in [next(iter(each))]
             if not definition["vd_flags"] & 1
         }

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
 
 from tests.support.fakes import Release
 
-Choice = dict[str, Release]
+Choice = dict[NormalizedName, Release]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def complaints(
             {**environment, "extra": extra}
         ):
             continue
-        name = requirement.name
+        name = canonicalize_name(requirement.name)
         release = chosen.get(name)
         if release is None:
             found.append(f"{origin} needs {requirement}, which is not there")
@@ -76,7 +77,7 @@ def solutions(
     rules: Rulebook,
 ) -> Iterator[Choice]:
     """Every solution."""
-    by_name: dict[str, list[Release | None]] = {}
+    by_name: dict[NormalizedName, list[Release | None]] = {}
     for release in releases:
         by_name.setdefault(release.artifact.name, [None]).append(release)
     for combination in product(*by_name.values()):

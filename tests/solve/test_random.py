@@ -30,7 +30,8 @@ ranges = st.sampled_from(["", "", "==1", "==2", "==3", ">=2", "<3", "<2", "!=2",
 @st.composite
 def requirements(draw: Any, names: tuple[str, ...] = NAMES) -> str:
     extra = draw(st.sampled_from(["", "", "", "[x]", "[y]"]))
-    return draw(st.sampled_from(names)) + extra + draw(ranges)
+    name: str = draw(st.sampled_from(names))
+    return f"{name}{extra}{draw(ranges)}"
 
 
 @st.composite
@@ -75,8 +76,6 @@ def knowledge_of(rules: Rulebook) -> Knowledge:
 
 requests = st.lists(requirements(), min_size=1, max_size=3)
 quick = settings(
-    max_examples=150,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -194,15 +194,15 @@ def unmet(
                     seen.add((name, wanted))
                     lines = facts[name].requires if name in facts else ()
                     queue += ((Requirement(line), f"{name} {version}", wanted) for line in lines)
-    for name, said in facts.items():
+    for locked, said in facts.items():
         if not SpecifierSet(said.python).contains(environment["python_full_version"], True):
-            yield f"{name} requires Python {said.python}"
-        if canonicalize_name(said.name) != name:
-            yield f"{name} calls itself {said.name}"
-        if Version(said.version) != Version(packages[name]["version"]):
-            yield f"{name} calls itself {said.name} {said.version}"
-        if not any(found == name for found, _ in seen):
-            yield f"nobody requires {name}"
+            yield f"{locked} requires Python {said.python}"
+        if canonicalize_name(said.name) != locked:
+            yield f"{locked} calls itself {said.name}"
+        if Version(said.version) != Version(packages[locked]["version"]):
+            yield f"{locked} calls itself {said.name} {said.version}"
+        if not any(found == locked for found, _ in seen):
+            yield f"nobody requires {locked}"
 
 
 def fits(tag: Tag, target: Mapping[str, Any]) -> bool:
