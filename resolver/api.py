@@ -17,6 +17,7 @@ not answer, ``DamagedData`` for what cannot be read. No solution is an answer, a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -24,15 +25,66 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from resolver.errors import UsageError
+from resolver import __version__
+from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
 from resolver.model.options import IndexOptions, TargetOptions
 
 if TYPE_CHECKING:
+    from resolver.lockfile.lock import Lock
+    from resolver.model.reason import Code, Grade, Reason, Severity
     from resolver.model.target import Target
     from resolver.usecase.explain_error import ErrorResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
     from resolver.usecase.why import WhyResult
+    from resolver.usecase.world import World
+
+__all__ = [
+    "AbilockError",
+    "Code",
+    "DamagedData",
+    "ErrorResult",
+    "Grade",
+    "IndexFailure",
+    "IndexOptions",
+    "Lock",
+    "Reason",
+    "ResolveResult",
+    "Session",
+    "Severity",
+    "Target",
+    "TargetOptions",
+    "UsageError",
+    "WhyResult",
+    "World",
+    "__version__",
+    "explain_error",
+    "find_target",
+    "open_session",
+    "resolve",
+    "why",
+]
+
+# The types of answers come with the first answer, so that the import costs nothing.
+_LAZY = {
+    "Code": "resolver.model.reason",
+    "ErrorResult": "resolver.usecase.explain_error",
+    "Grade": "resolver.model.reason",
+    "Lock": "resolver.lockfile.lock",
+    "Reason": "resolver.model.reason",
+    "ResolveResult": "resolver.usecase.resolve",
+    "Session": "resolver.usecase.session",
+    "Severity": "resolver.model.reason",
+    "Target": "resolver.model.target",
+    "WhyResult": "resolver.usecase.why",
+    "World": "resolver.usecase.world",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 class TargetKeywords(TypedDict, total=False):

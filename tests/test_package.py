@@ -92,12 +92,12 @@ def test_everything_is_shipped_inside_the_package(wheel: Path) -> None:
     }
     assert expected <= names
     top = {name.split("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"resolver"}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"abilock", "resolver"}
 
 
 def test_the_build_puts_knowledge_inside_the_package() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = document["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {"knowledge": "resolver/_knowledge"}
-    assert wheel["packages"] == ["resolver"]
+    assert wheel["packages"] == ["resolver", "abilock"]
     assert document["project"]["scripts"] == {"abilock": "resolver.cli.main:main"}

@@ -31,7 +31,7 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
 from resolver.model.outcome import Outcome, Package
-from resolver.model.target import Target, driver_text
+from resolver.model.target import Target
 
 LOCK_VERSION = Version("1.0")
 
@@ -90,21 +90,8 @@ def _relative(path: Path, lock_dir: Path) -> str:
 
 
 def target_table(target: Target) -> dict[str, Any]:
-    """The target as plain values, for locks and JSON alike."""
-    table: dict[str, Any] = {
-        "cuda": str(target.cuda),
-        "arch": [str(arch) for arch in target.archs],
-        "python": target.python_short,
-        "machine": target.machine,
-        "glibc": target.glibc_text,
-    }
-    if target.driver is not None:
-        table["driver"] = driver_text(target.driver)
-    if target.toolkit is not None:
-        table["toolkit"] = str(target.toolkit)
-    if target.gpu is not None:
-        table["gpu"] = target.gpu
-    return table
+    """The target as plain values, without what is unknown."""
+    return {key: value for key, value in target.to_json().items() if value is not None}
 
 
 def _tool(outcome: Outcome) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from packaging.utils import NormalizedName
+from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.knowledge import KnownTuple
@@ -21,6 +22,16 @@ class Package:
     artifact: Artifact
     metadata: Metadata
     dependencies: tuple[NormalizedName, ...]
+
+    @property
+    def name(self) -> NormalizedName:
+        """The project."""
+        return self.artifact.name
+
+    @property
+    def version(self) -> Version:
+        """The release, with its local version."""
+        return self.artifact.version
 
     def __str__(self) -> str:
         return f"{self.artifact.name} {self.artifact.version}"

@@ -69,6 +69,19 @@ class Target:
         """``sm_100, sm_120``."""
         return ", ".join(map(str, self.archs))
 
+    def to_json(self) -> dict[str, str | list[str] | None]:
+        """The target of the JSON documents."""
+        return {
+            "cuda": str(self.cuda),
+            "arch": [str(arch) for arch in self.archs],
+            "python": self.python_short,
+            "machine": self.machine,
+            "glibc": self.glibc_text,
+            "driver": None if self.driver is None else driver_text(self.driver),
+            "toolkit": None if self.toolkit is None else str(self.toolkit),
+            "gpu": self.gpu,
+        }
+
     def platforms(self) -> Iterator[str]:
         """Platform tags of this machine, the most specific first."""
         oldest = _OLDEST_GLIBC_MINOR.get(self.machine, 17)

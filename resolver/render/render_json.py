@@ -12,7 +12,7 @@ from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
-from resolver.model.target import Target, driver_text
+from resolver.model.target import Target
 from resolver.render import contract, contract_part
 from resolver.render.render_text import conflict_text
 
@@ -48,16 +48,7 @@ def build_schema(name: str) -> str:
 
 def target_model(target: Target) -> contract.TargetModel:
     """The target."""
-    return contract.TargetModel(
-        cuda=str(target.cuda),
-        arch=[str(arch) for arch in target.archs],
-        python=target.python_short,
-        machine=target.machine,
-        glibc=target.glibc_text,
-        driver=None if target.driver is None else driver_text(target.driver),
-        toolkit=None if target.toolkit is None else str(target.toolkit),
-        gpu=target.gpu,
-    )
+    return contract.TargetModel.model_validate(target.to_json())
 
 
 def reason_model(reason: Reason) -> contract_part.ReasonModel:

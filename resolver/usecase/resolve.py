@@ -91,6 +91,10 @@ class ResolveResult:
         """What else a user should know."""
         return self.outcome.notes
 
+    def package(self, name: str) -> Package | None:
+        """The package of that normalized name, None where the set has none."""
+        return self.outcome.package(name)
+
     def text(self, *, verbose: bool = False) -> str:
         """The answer for people, as the command prints it."""
         from resolver.render.render_text import outcome_text

@@ -1,0 +1,7 @@
+"""A home and a directory of its own, and no network, as for the command."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import _no_network, place
+
+__all__ = ["_no_network", "place"]
