@@ -1,14 +1,14 @@
 """Rules over a whole solution, which no requirement of one file can state.
 
-Each rule, shown a solution that breaks it, names the ways to mend it: sets of bounds to solve
-again with, each on the files of a project where it is chosen at all. The ways leave out none but
-the broken solution, so that trying each keeps the search complete.
+A rule, shown a solution that breaks it, names files that must not be chosen together. The complete
+search learns each as a clause and steps back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Protocol
 
 from packaging.utils import NormalizedName
@@ -17,19 +17,29 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.model.knowledge import SkewGroup
 from resolver.model.reason import Code, Grade, Reason
-from resolver.solve.candidate import Bound
+from resolver.solve.candidate import Candidate
+from resolver.solve.solution import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class Nogood:
+    """Files that must not all be chosen, and why; ``text`` is the rule they break.
+
+    One that is not ``certain`` may hold for these files beside some others only: it guides the
+    search, and proves nothing.
+    """
+
+    files: frozenset[Candidate]
+    reason: Reason
+    text: str
+    certain: bool = field(default=True, compare=False)
 
 
 class AfterRule(Protocol):
-    """A rule over chosen files; ``text`` says it."""
+    """A rule over chosen files."""
 
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        ...
-
-    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
-        """Ways to mend a broken solution, in the order to try; empty when it is not broken."""
+    def broken(self, solution: Solution) -> tuple[Nogood, ...]:
+        """What of a solution must not be chosen together; empty where it keeps the rule."""
         ...
 
 
@@ -43,15 +53,6 @@ class OtherThan:
         return artifact.version != self.version
 
 
-@dataclass(frozen=True, slots=True)
-class _OfPublic:
-    publics: frozenset[str]
-    holds: bool = True
-
-    def __call__(self, artifact: Artifact) -> bool:
-        return (artifact.version.public in self.publics) is self.holds
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotTogether:
     """A known-bad tuple: its members must not all be chosen."""
@@ -59,23 +60,17 @@ class NotTogether:
     members: Mapping[NormalizedName, Version]
     reason: Reason
 
-    @property
-    def text(self) -> str:
-        """``a 1 and b 2 do not work together``."""
-        names = [f"{name} {version}" for name, version in self.members.items()]
-        return f"{' and '.join(names)} do not work together"
-
-    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
-        """Forbid one member, each in turn."""
+    def broken(self, solution: Solution) -> tuple[Nogood, ...]:
+        """All members at once, where all are there."""
+        chosen = solution.artifacts
         if any(
             name not in chosen or chosen[name].version != version
             for name, version in self.members.items()
         ):
             return ()
-        return tuple(
-            (Bound.because(name, OtherThan(version), self.reason, "known-bad set"),)
-            for name, version in self.members.items()
-        )
+        names = [f"{name} {version}" for name, version in self.members.items()]
+        files = frozenset(Candidate.of(chosen[name]) for name in self.members)
+        return (Nogood(files, self.reason, f"{' and '.join(names)} do not work together"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,35 +79,40 @@ class SameVersion:
 
     group: SkewGroup
 
-    @property
-    def text(self) -> str:
-        """``a and b must have one version``."""
-        return f"{' and '.join(self.group.projects)} must have one version"
-
-    def repairs(self, chosen: Mapping[NormalizedName, Artifact]) -> tuple[tuple[Bound, ...], ...]:
-        """Bring all to the version of one member, each member in turn; then all to another."""
+    def broken(self, solution: Solution) -> tuple[Nogood, ...]:
+        """Each two that differ."""
+        chosen = solution.artifacts
         members = [chosen[name] for name in self.group.projects if name in chosen]
-        publics = list(dict.fromkeys(member.version.public for member in members))
-        if len(publics) < 2:
-            return ()
         shown = [f"{member.name} {member.version}" for member in members]
-        anchors = [next(m for m in members if m.version.public == public) for public in publics]
-        ways = [_OfPublic(frozenset({public})) for public in publics]
-        ways.append(_OfPublic(frozenset(publics), holds=False))
-        return tuple(
-            self._bounds(accepts, f"{anchor.name} {anchor.version}", shown)
-            for anchor, accepts in zip([*anchors, anchors[0]], ways, strict=True)
-        )
+        return tuple(self._nogoods(members, shown))
 
-    def _bounds(self, accepts: _OfPublic, anchor: str, shown: list[str]) -> tuple[Bound, ...]:
-        reason = Reason(
-            code=Code.VERSION_SKEW,
-            subject=anchor,
-            object=", ".join(other for other in shown if other != anchor),
-            needs=f"{', '.join(text.split(' ')[0] for text in shown)} of one version",
-            found=", ".join(shown),
-            evidence=self.group.source,
-            grade=Grade.REPORTED,
-            remedy=self.group.remedy,
-        )
-        return tuple(Bound.because(name, accepts, reason, anchor) for name in self.group.projects)
+    def _nogoods(self, members: Sequence[Artifact], shown: Sequence[str]) -> Iterator[Nogood]:
+        text = f"{' and '.join(self.group.projects)} must have one version"
+        for one, other in combinations(members, 2):
+            if one.version.public == other.version.public:
+                continue
+            anchor = f"{one.name} {one.version}"
+            reason = Reason(
+                code=Code.VERSION_SKEW,
+                subject=anchor,
+                object=", ".join(other for other in shown if other != anchor),
+                needs=f"{', '.join(member.name for member in members)} of one version",
+                found=", ".join(shown),
+                evidence=self.group.source,
+                grade=Grade.REPORTED,
+                remedy=self.group.remedy,
+            )
+            yield Nogood(frozenset(map(Candidate.of, (one, other))), reason, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What rules were found to forbid, as a rule of its own: a fact of a proof."""
+
+    text: str
+    nogoods: tuple[Nogood, ...]
+
+    def broken(self, solution: Solution) -> tuple[Nogood, ...]:
+        """Those that the solution holds."""
+        held = frozenset(map(Candidate.of, solution.artifacts.values()))
+        return tuple(nogood for nogood in self.nogoods if nogood.files <= held)

@@ -12,7 +12,7 @@ from resolver.model.outcome import Package
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import placeholder
-from resolver.solve.run import Solution
+from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
 

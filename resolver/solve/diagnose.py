@@ -18,10 +18,12 @@ from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.model.target import driver_text
+from resolver.solve.after import Learned
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.dead import find_chain
 from resolver.solve.exclusive import exclusive_pins, order
+from resolver.solve.leaves import Edge, Fact, Leaves, find_leaves
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
 from resolver.solve.provider import Problem, Provider
@@ -34,10 +36,15 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     unmet = [need.reason for need in workspace.rules.target_needs() if need.reason is not None]
     if unmet:
         return Conflict(requests=(_host_text(workspace),), reasons=tuple(unmet))
+    problem = replace(problem, undecided=failure.undecided)
     core, failure = minimal_roots(workspace, problem, failure)
+    minimal = replace(problem, roots=_with_wish(problem, core))
+    leaves = find_leaves(workspace, minimal)
     reasons: list[Reason] = []
     for need in core:
         reasons += absent(workspace, problem, need)
+    if not reasons and leaves is not None:
+        reasons += _broken_rules(leaves)
     if not reasons:
         reasons += exclusive_pins(workspace, core, problem)
     if not reasons:
@@ -47,13 +54,37 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
         if chain is not None:
             failure = replace(failure, causes=chain.last, trail=(*failure.trail, *chain.steps))
             reasons += from_failure(workspace, problem, failure)
+    if not reasons and leaves is not None:
+        failure = replace(failure, causes=tuple(_edges(leaves)))
+        reasons += from_failure(workspace, problem, failure)
     requests = tuple(str(need) for need in core if not isinstance(need, Same))
     return Conflict(
         requests=requests,
         reasons=unique(reasons),
         trail=_trail_text(failure),
-        proof=prove(workspace, replace(problem, roots=_with_wish(problem, core))),
+        proof=None if leaves is None else prove(workspace, minimal, leaves),
     )
+
+
+def _broken_rules(leaves: Leaves) -> list[Reason]:
+    """What the rules over whole sets that a conflict rests on say, of each project once."""
+    heads: dict[tuple[Code, str], Reason] = {}
+    for fact in leaves.facts:
+        for nogood in fact.nogoods if isinstance(fact, Learned) else ():
+            project = nogood.reason.subject.split(" ")[0]
+            heads.setdefault((nogood.reason.code, project), nogood.reason)
+    return list(heads.values())
+
+
+def _edges(leaves: Leaves) -> Iterator[Cause]:
+    """The requirements that a conflict rests on, each with the best candidate that has it."""
+    told: set[Fact] = set()
+    for candidate, needs in leaves.seen.items():
+        for need in needs:
+            edge = Edge.of(candidate, need)
+            if edge in leaves.facts and edge not in told:
+                told.add(edge)
+                yield Cause(need, candidate)
 
 
 def _with_wish(problem: Problem, core: Sequence[Need]) -> tuple[Need, ...]:

@@ -12,7 +12,8 @@ from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.provider import Problem
-from resolver.solve.run import Solution, solve
+from resolver.solve.run import solve
+from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
 # Conflicts are told in this order, all others after by name: the first decides the rest.

@@ -6,21 +6,23 @@ sets. Requests are minimal before. With any one of the facts left out, the rest 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from packaging.utils import NormalizedName
 
 from resolver.model.host import HostNeed
-from resolver.solve.after import AfterRule
+from resolver.solve.after import Learned, Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same, Wanted
+from resolver.solve.clauses import Clauses
 from resolver.solve.provider import Problem, Provider
 from resolver.solve.run import Failure, solve
+from resolver.solve.sat import Sat
 from resolver.solve.workspace import Workspace
 
-# Each is a solve of a problem with few facts, some milliseconds; a conflict that needs more is told
-# without its proof.
-_MAX_SOLVES = 300
+# Of more facts the solver first names some that fail.
+_MANY = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Edge:
         return cls(candidate.identifier, need.identifier, f"{kind} {need} {reason}".strip())
 
 
-Fact = Edge | Wanted | AfterRule
+Fact = Edge | Wanted | Learned
 Seen = dict[AnyCandidate, tuple[Need, ...]]
 
 
@@ -84,38 +86,37 @@ def _needs(workspace: Workspace, provider: Provider, candidate: AnyCandidate) ->
     return tuple(n for n in provider.dependencies(candidate) if not isinstance(n, Same))
 
 
-class _TooMany(Exception):
-    """The bound on solves was reached."""
-
-
 def find_leaves(workspace: Workspace, problem: Problem) -> Leaves | None:
-    """The minimal facts of a problem that fails, its requests being minimal; None where too costly.
+    """The minimal facts of a problem that fails, its requests being minimal; None where it solves.
 
-    Cost: no I/O, since only what was read before is asked for.
+    Cost: one solve, which asks for little that was not read before, and a question to the SAT
+    solver for each of the facts that the failure names.
     """
     read: dict[AnyCandidate, None] = {}
     result = solve(workspace, replace(problem, record=lambda found: read.setdefault(found)))
     if not isinstance(result, Failure):
         return None
     # A search stops at a candidate's first requirement that fails; its others count as well.
-    provider = _Silent(workspace, replace(problem, limits=()), {})
+    provider = _Silent(workspace, problem, {})
     seen = {candidate: _needs(workspace, provider, candidate) for candidate in read}
     edges = dict.fromkeys(
         Edge.of(candidate, need) for candidate, needs in seen.items() for need in needs
     )
-    search = _Shrink(workspace, problem, seen)
     constraints = [wanted for limits in problem.constraints.values() for wanted in limits]
-    everything: list[Fact] = [*edges, *constraints, *problem.after]
-    try:
-        for start in (_told(result, everything), everything):
-            if search.fails(start):
-                facts = search.shrink(start)
-                break
-        else:
-            return None
-    except _TooMany:
-        return None
-    return Leaves(whole=problem, facts=tuple(facts), seen=seen)
+    everything: list[Fact] = [*edges, *constraints, *_learned(result.nogoods)]
+    with Sat() as sat:
+        search = _Shrink(workspace, problem, seen, everything, sat)
+        start = next(filter(search.fails, (_told(result, everything), everything)), None)
+        facts = None if start is None else search.shrink(start)
+    return None if facts is None else Leaves(whole=problem, facts=tuple(facts), seen=seen)
+
+
+def _learned(nogoods: Iterable[Nogood]) -> list[Learned]:
+    """What rules over whole sets forbade, by the rule."""
+    by_text: dict[str, list[Nogood]] = defaultdict(list)
+    for nogood in nogoods:
+        by_text[nogood.text].append(nogood)
+    return [Learned(text, tuple(found)) for text, found in by_text.items()]
 
 
 def _told(failure: Failure, everything: Sequence[Fact]) -> list[Fact]:
@@ -140,28 +141,55 @@ def restrict(problem: Problem, seen: Seen, facts: Iterable[Fact]) -> Problem:
         left = tuple(wanted for wanted in limits if any(wanted is fact for fact in kept))
         if left:
             constraints[name] = left
-    after = tuple(rule for rule in problem.after if any(rule is fact for fact in kept))
+    after = tuple(fact for fact in kept if isinstance(fact, Learned))
     return replace(problem, known=known, constraints=constraints, after=after)
 
 
 class _Shrink:
-    def __init__(self, workspace: Workspace, problem: Problem, seen: Seen) -> None:
-        self._workspace = workspace
-        self._problem = problem
-        self._seen = seen
-        self._solves = 0
+    """Whether some of the facts fail: as clauses, each with a literal that says that it counts."""
 
-    def fails(self, facts: Sequence[Fact]) -> bool:
+    def __init__(
+        self,
+        workspace: Workspace,
+        problem: Problem,
+        seen: Seen,
+        facts: Sequence[Fact],
+        sat: Sat,
+    ) -> None:
+        self._sat = sat
+        self._counts = {fact: sat.variable() for fact in facts}
+        known = replace(problem, known=seen, constraints={}, stated=problem.constraints, after=())
+        clauses = Clauses(_Silent(workspace, known, {}), sat, self._edge)
+        for need in problem.roots:
+            clauses.ask(need)
+        while waiting := [c for c in clauses.candidates() if c not in clauses.read]:
+            for candidate in waiting:
+                clauses.learn(candidate)
+        for candidate in list(clauses.candidates()):
+            if isinstance(candidate, Candidate):
+                for wanted in problem.constraints.get(candidate.project, ()):
+                    clauses.constrain(candidate, wanted.specifier, self._counts[wanted])
+        for fact in facts:
+            if isinstance(fact, Learned):
+                for nogood in fact.nogoods:
+                    clauses.forbid(nogood, unless=-self._counts[fact])
+        self._closed = [-later for later in clauses.waiting.values()]
+
+    def _edge(self, candidate: AnyCandidate, need: Need) -> int | None:
+        return self._counts.get(Edge.of(candidate, need))
+
+    def fails(self, facts: Iterable[Fact]) -> bool:
         """Whether the requests fail by these facts alone."""
-        self._solves += 1
-        if self._solves > _MAX_SOLVES:
-            raise _TooMany
-        trial = restrict(self._problem, self._seen, facts)
-        return isinstance(solve(self._workspace, trial), Failure)
+        kept = set(facts)
+        assumed = [number if fact in kept else -number for fact, number in self._counts.items()]
+        return not self._sat.holds([*assumed, *self._closed])
 
     def shrink(self, facts: Sequence[Fact]) -> list[Fact]:
         """Leave facts out, many at once and then one by one, as long as the rest fails."""
         left = list(facts)
+        if len(left) > _MANY and self.fails(left):
+            core = self._sat.core()
+            left = [fact for fact in left if self._counts[fact] in core]
         size = max(1, len(left) // 2)
         while True:
             index = 0

@@ -15,7 +15,8 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import Wanted
 from resolver.solve.provider import Problem, Provider
-from resolver.solve.run import Failure, Solution, solve
+from resolver.solve.run import Failure, solve
+from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
 

@@ -18,18 +18,15 @@ from resolver.model.host import HostNeed
 from resolver.model.proof import Kind, Proof, Step
 from resolver.model.reason import Reason
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
-from resolver.solve.leaves import Edge, Fact, find_leaves
+from resolver.solve.leaves import Edge, Fact, Leaves
 from resolver.solve.provider import Problem, Provider
 from resolver.solve.workspace import Workspace
 
 _MAX_DEPTH = 12
 
 
-def prove(workspace: Workspace, problem: Problem) -> Proof | None:
-    """The proof that a problem with minimal requests fails; None where it would cost too much."""
-    leaves = find_leaves(workspace, problem)
-    if leaves is None:
-        return None
+def prove(workspace: Workspace, problem: Problem, leaves: Leaves) -> Proof:
+    """The proof that a problem with minimal requests fails, by the facts it rests on."""
     prover = _Prover(workspace, leaves.problem)
     texts = [f"request {need}" for need in problem.roots if not isinstance(need, HostNeed)]
     texts += [fact_text(fact) for fact in leaves.facts]

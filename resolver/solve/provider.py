@@ -30,9 +30,9 @@ class Problem:
     ``constraints`` narrow a project wherever it comes from without asking for it.
     ``preferences`` name, by project, the versions to try first. ``bounds`` are what curated facts
     forbid beside one version of a project, or, as a HostNeed, that version itself. ``after`` are
-    rules over whole solutions, and ``limits`` what mending a solution that broke one asks of the
-    files of a project where it is chosen at all. ``record`` is told each candidate whose
-    requirements are read; ``known`` are all there are, where a proof leaves out the others.
+    rules over whole solutions. ``record`` is told each candidate whose requirements are read;
+    ``known`` are all there are, where a proof leaves out the others. ``stated`` are constraints
+    that do not count but name yanked files. ``undecided`` says not to ask resolvelib again.
     """
 
     roots: tuple[Need, ...]
@@ -42,10 +42,11 @@ class Problem:
         default_factory=dict
     )
     after: tuple[AfterRule, ...] = ()
-    limits: tuple[Bound, ...] = ()
     pre: bool = False
+    undecided: bool = False
     record: Callable[[AnyCandidate], object] | None = None
     known: Mapping[AnyCandidate, tuple[Need, ...]] | None = None
+    stated: Mapping[NormalizedName, tuple[Wanted, ...]] = field(default_factory=dict)
 
 
 class Restart(Exception):
@@ -57,6 +58,8 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     ``dead`` holds candidates that no solution has, each with the need of it that nothing
     satisfies; it outlives a restart of the search. ``forced`` is what every solution has.
+    ``withheld`` says that a pre-release was passed over that another requirement may ask for: what
+    rests on that is no proof.
     """
 
     def __init__(
@@ -66,28 +69,32 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self._problem = problem
         self.dead = dead
         self.forced = Forced()
+        self.withheld = False
         self._order: dict[str, int] = {}
         self._roots = {need.identifier: rank for rank, need in enumerate(problem.roots)}
         self._wanted_by: dict[str, list[Cause]] = defaultdict(list)
 
     # propagation's questions
 
-    def match(self, identifier: str, needs: Sequence[Need]) -> Iterator[AnyCandidate]:
-        """The candidates that satisfy every need, best first, dead ones left out; lazily."""
+    def match(
+        self, identifier: str, needs: Sequence[Need], *, anyhow: bool = False
+    ) -> Iterator[AnyCandidate]:
+        """The candidates that satisfy every need, best first, dead ones left out; lazily.
+
+        ``anyhow`` takes in pre-releases, which another need may yet ask for.
+        """
         if identifier.startswith("<"):
             if not any(isinstance(need, HostNeed) and need.reason for need in needs):
                 yield HostFact(identifier)
             return
         project, _, extra = identifier.partition("[")
-        for artifact in self._matching(NormalizedName(project), needs):
+        for artifact in self._matching(NormalizedName(project), needs, anyhow=anyhow):
             candidate = Candidate.of(artifact, NormalizedName(extra[:-1]) if extra else None)
             if candidate not in self.dead:
                 yield candidate
 
     def dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires; host needs first, since they need no metadata."""
-        if isinstance(candidate, Candidate) and candidate.extra is None:
-            yield from self._limited(candidate.artifact)
         if self._problem.known is not None:
             if isinstance(candidate, Candidate) and candidate.extra is not None:
                 yield Same(Candidate.of(candidate.artifact))
@@ -96,6 +103,18 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         if self._problem.record is not None:
             self._problem.record(candidate)
         yield from self._dependencies(candidate)
+
+    def at_sight(self, candidate: AnyCandidate) -> tuple[HostNeed, ...]:
+        """What speaks against a candidate before it is read; costs no I/O."""
+        if not isinstance(candidate, Candidate) or candidate.extra is not None:
+            return ()
+        if self._problem.known is not None:
+            return ()
+        needs = self._workspace.rules.candidate_needs(candidate.artifact, None)
+        unmet = tuple(need for need in needs if need.reason is not None)
+        if unmet and self._problem.record is not None:
+            self._problem.record(candidate)
+        return unmet
 
     def _dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         if isinstance(candidate, HostFact):
@@ -116,12 +135,6 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 if version == candidate.version:
                     yield bound
         yield from (need for need in needs if not isinstance(need, HostNeed))
-
-    def _limited(self, artifact: Artifact) -> Iterator[HostNeed]:
-        for limit in self._problem.limits:
-            if limit.project == artifact.name and not limit.accepts(artifact):
-                reason = next(iter(limit.explain(artifact)), None)
-                yield HostNeed(FILE, limit.text, f"{artifact.name} {artifact.version}", reason)
 
     def _refused(self, artifact: Artifact) -> Iterator[HostNeed]:
         """A placeholder is no answer to a request for its project, but to one for that release."""
@@ -164,7 +177,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             rank = 4
         elif isinstance(needs[0], HostNeed):
             rank = 0
-        elif any(_is_exact(need) for need in needs):
+        elif any(is_exact(need) for need in needs):
             rank = 1
         elif identifier in self._roots:
             rank = 2
@@ -255,7 +268,9 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     # what they rest on
 
-    def _matching(self, project: NormalizedName, needs: Sequence[Need]) -> Iterator[Artifact]:
+    def _matching(
+        self, project: NormalizedName, needs: Sequence[Need], *, anyhow: bool
+    ) -> Iterator[Artifact]:
         """The files that satisfy all needs, best first; only versions that may do are read."""
         catalog = self._workspace.catalog(project)
         all_needs = [*needs, *self._problem.constraints.get(project, ())]
@@ -271,7 +286,10 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             if not any(
                 all(specifier.contains(version, prereleases=True) for specifier in wanted)
                 for version in catalog.versions(public)
-            ) or not self._may_be(public, project, wanted):
+            ):
+                continue
+            if not (anyhow or self._may_be(public, project, wanted)):
+                self.withheld = True
                 continue
             group = catalog.group(public)
             if any(version in preferred for version in catalog.versions(public)):
@@ -305,8 +323,15 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             return True
         if any(specifier.prereleases for specifier in wanted):
             return True
-        catalog = self._workspace.catalog(project)
-        return catalog.only_prereleases
+        return self._workspace.catalog(project).only_prereleases
+
+    def waits(self, candidate: AnyCandidate) -> bool:
+        """Whether it may be chosen only where a requirement names a pre-release."""
+        if not isinstance(candidate, Candidate):
+            return False
+        constraints = self._problem.constraints.get(candidate.project, ())
+        wanted = [constraint.specifier for constraint in constraints]
+        return not self._may_be(candidate.version, candidate.project, wanted)
 
     def _stands(self, artifact: Artifact) -> bool:
         """PEP 592: a yanked file counts only where the user names its very version.
@@ -319,7 +344,12 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     def _stated(self, project: NormalizedName) -> Iterator[SpecifierSet]:
         """What the user and the set that is tried say of a project's version themselves."""
-        for need in (*self._problem.roots, *self._problem.constraints.get(project, ())):
+        stated = self._problem.stated.get(project, ())
+        for need in (
+            *self._problem.roots,
+            *self._problem.constraints.get(project, ()),
+            *stated,
+        ):
             if isinstance(need, Wanted) and need.project == project:
                 yield need.specifier
         for override in self._workspace.overrides.get(project, ()):
@@ -334,7 +364,8 @@ def _rank(version: Version, preferred: Sequence[Version]) -> int:
     return preferred.index(version) if version in preferred else len(preferred)
 
 
-def _is_exact(need: Need) -> bool:
+def is_exact(need: Need) -> bool:
+    """Whether a requirement names one version."""
     if isinstance(need, Same):
         return True
     return isinstance(need, Wanted) and any(

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from packaging.utils import NormalizedName
 from resolvelib import BaseReporter, Resolver
-from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep, Result
+from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep
 
-from resolver.errors import AbilockError
-from resolver.model.artifact import Artifact
+from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
+from resolver.solve.complete import solve_completely
 from resolver.solve.propagate import Cause, Forced, propagate
 from resolver.solve.provider import Problem, Provider, Restart
+from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
-_MAX_ROUNDS = 200_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """Chosen files by project; ``edges`` are the projects each depends on, extras folded in."""
-
-    artifacts: Mapping[NormalizedName, Artifact]
-    edges: Mapping[NormalizedName, tuple[NormalizedName, ...]]
+# A solve takes some hundreds; more is a loop, or near it.
+_MAX_ROUNDS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +28,8 @@ class Failure:
     that brought them about, what was asked first (both complete where propagation proved the
     conflict, the search's last ones otherwise). ``dead`` are candidates that no solution has, each
     with its need that nothing satisfies beside the ``forced`` ones; ``rejected`` all that the
-    search turned down.
+    search turned down; ``nogoods`` what rules over whole solutions forbade. ``proven`` is False
+    where resolvelib found nothing, which says little, and ``undecided`` True where it did not end.
     """
 
     causes: tuple[Cause, ...]
@@ -43,6 +37,9 @@ class Failure:
     forced: Forced = field(default_factory=Forced)
     dead: Mapping[AnyCandidate, Need] = field(default_factory=dict)
     rejected: tuple[tuple[AnyCandidate, tuple[Cause, ...]], ...] = ()
+    nogoods: tuple[Nogood, ...] = ()
+    proven: bool = False
+    undecided: bool = False
 
 
 class _Ledger(BaseReporter[Need, AnyCandidate, str]):
@@ -61,71 +58,51 @@ class _Ledger(BaseReporter[Need, AnyCandidate, str]):
 def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
     """Solve ``problem``, its rules over whole solutions included.
 
-    Raises IndexFailure when an index does not answer. Cost: one search, and one more for each way
-    to mend a solution that breaks such a rule; a way adds bounds, so the depth is bounded.
+    resolvelib comes first. What it cannot decide the complete search does: it is not complete where
+    requirements form a circle, and may take rounds without end. A Failure is proven: by propagation
+    or by the complete search. Raises IndexFailure when an index does not answer.
     """
-    result = _search(workspace, problem)
-    if isinstance(result, Failure):
+    result = (
+        Failure(causes=(), undecided=True) if problem.undecided else _search(workspace, problem)
+    )
+    if isinstance(result, Solution):
+        if not any(rule.broken(result) for rule in problem.after):
+            return result
+    elif result.proven:
         return result
-    for rule in problem.after:
-        ways = rule.repairs(result.artifacts)
-        if not ways:
-            continue
-        first: Failure | None = None
-        for bounds in ways:
-            mended = solve(workspace, replace(problem, limits=(*problem.limits, *bounds)))
-            if isinstance(mended, Solution):
-                return mended
-            first = first or mended
-        if first is not None:
-            return first
-    return result
+    found = solve_completely(workspace, problem)
+    if isinstance(found, Solution):
+        return found
+    first = result if isinstance(result, Failure) else Failure(causes=())
+    return replace(first, proven=True, nogoods=found.nogoods)
 
 
 def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
     dead: dict[AnyCandidate, Need] = {}
     ledger = _Ledger()
+    withheld = False
     while True:
         provider = Provider(workspace, problem, dead)
         forced = provider.forced = propagate(provider, problem.roots)
+        failure = Failure(causes=(), forced=forced, dead=dead, rejected=tuple(ledger.rejected))
+        withheld = withheld or provider.withheld
         if forced.conflict is not None:
             causes = tuple(forced.causes[forced.conflict])
-            return Failure(
-                causes=causes,
-                trail=forced.trail(causes),
-                forced=forced,
-                dead=dead,
-                rejected=tuple(ledger.rejected),
-            )
+            trail = forced.trail(causes)
+            return replace(failure, causes=causes, trail=trail, proven=not withheld)
         resolver: Resolver[Need, AnyCandidate, str] = Resolver(provider, ledger)
         try:
             result = resolver.resolve(problem.roots, max_rounds=_MAX_ROUNDS)
         except Restart:
+            withheld = withheld or provider.withheld
             continue  # each adds to the dead, so this ends
         except ResolutionImpossible as error:
             causes = tuple(Cause(info.requirement, info.parent) for info in error.causes)
-            return Failure(causes=causes, forced=forced, dead=dead, rejected=tuple(ledger.rejected))
-        except ResolutionTooDeep as error:
-            raise AbilockError(
-                f"no answer after {_MAX_ROUNDS} rounds of search",
-                hint="pin more of the requested packages with ==, or narrow them with -c",
-            ) from error
-        return _solution(result)
-
-
-def _solution(result: Result[Need, AnyCandidate, str]) -> Solution:
-    artifacts: dict[NormalizedName, Artifact] = {}
-    edges: dict[NormalizedName, set[NormalizedName]] = {}
-    for candidate in result.mapping.values():
-        if not isinstance(candidate, Candidate):
-            continue
-        artifacts[candidate.project] = candidate.artifact
-        into = edges.setdefault(candidate.project, set())
-        for child in result.graph.iter_children(candidate.identifier):
-            pinned = result.mapping.get(child) if child is not None else None
-            if isinstance(pinned, Candidate) and pinned.project != candidate.project:
-                into.add(pinned.project)
-    return Solution(
-        artifacts=dict(sorted(artifacts.items())),
-        edges={name: tuple(sorted(children)) for name, children in sorted(edges.items())},
-    )
+            return replace(failure, causes=causes, rejected=tuple(ledger.rejected))
+        except (ResolutionTooDeep, RecursionError):
+            return replace(failure, undecided=True)
+        chosen = [c for c in result.mapping.values() if isinstance(c, Candidate)]
+        wants: dict[AnyCandidate, list[str]] = {
+            c: list(filter(None, result.graph.iter_children(c.identifier))) for c in chosen
+        }
+        return Solution.of(chosen, wants)

@@ -26,7 +26,8 @@ from resolver.solve.newest import solve_newest
 from resolver.solve.pairs import find_pairs
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
-from resolver.solve.run import Failure, Solution, solve
+from resolver.solve.run import Failure, solve
+from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
 TORCH = canonicalize_name("torch")

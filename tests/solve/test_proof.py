@@ -18,7 +18,8 @@ from resolver.model.proof import Proof
 from resolver.solve.candidate import Bound, Wanted
 from resolver.solve.diagnose import minimal_roots
 from resolver.solve.leaves import find_leaves
-from resolver.solve.run import Failure, Solution, solve
+from resolver.solve.run import Failure, solve
+from resolver.solve.solution import Solution
 from resolver.solve.strategy import base_problem, roots_of
 from tests.explain.scenes import SCENES
 from tests.solve.brute import Rulebook, solvable

@@ -1,0 +1,148 @@
+"""What was read of an index, as clauses: who wants whom, and what must not be chosen together.
+
+A variable a candidate, and one a requirement: a candidate that was read implies its requirements,
+a requirement implies one of the candidates that satisfy it, and of a project at most one file is
+chosen. A candidate that was not read implies nothing, so that what fails here fails for good.
+
+A pre-release implies besides that a chosen candidate names one. Who does grows as candidates are
+read; ``waiting`` holds, by pre-release, the literal for those to come.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName
+
+from resolver.model.host import HostNeed
+from resolver.solve.after import Nogood
+from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
+from resolver.solve.provider import Provider
+from resolver.solve.sat import AtMostOne, Sat
+
+
+class Clauses:
+    """The clauses of one problem over a solver; they only grow.
+
+    ``counts`` gives the literal under which a requirement counts, None for always.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        sat: Sat,
+        counts: Callable[[AnyCandidate, Need], int | None] = lambda _, __: None,
+    ) -> None:
+        self._provider = provider
+        self._sat = sat
+        self._counts = counts
+        self._literals: dict[AnyCandidate, int] = {}
+        self._wants: dict[object, int] = {}
+        self._of_project: dict[NormalizedName, AtMostOne] = {}
+        self._kept: list[Bound] = []  # their identity is a key, so they must live
+        self._licences: dict[str, list[int]] = defaultdict(list)
+        self._free: set[str] = set()
+        self._waiting_on: dict[str, list[AnyCandidate]] = defaultdict(list)
+        self.waiting: dict[AnyCandidate, int] = {}
+        self.read: dict[AnyCandidate, tuple[Need, ...]] = {}
+
+    def candidates(self) -> Iterable[AnyCandidate]:
+        """All that have a variable, in the order in which they were met."""
+        return self._literals
+
+    def literal(self, candidate: AnyCandidate) -> int:
+        """That a candidate is chosen. Cost: none but for new ones."""
+        known = self._literals.get(candidate)
+        if known is not None:
+            return known
+        literal = self._literals[candidate] = self._sat.variable()
+        if isinstance(candidate, Candidate):
+            if candidate.extra is None:
+                self._of_project.setdefault(candidate.project, AtMostOne(self._sat)).add(literal)
+            else:
+                base = Candidate.of(candidate.artifact)
+                self._sat.add((-literal, self.literal(base)))
+                self._license(base, literal)
+            if self._provider.waits(candidate) and candidate.identifier not in self._free:
+                later = self.waiting[candidate] = self._sat.variable()
+                self._sat.add((-literal, *self._licences[candidate.identifier], later))
+                self._waiting_on[candidate.identifier].append(candidate)
+        if self._provider.at_sight(candidate):
+            self._sat.add((-literal,))
+        return literal
+
+    def ask(self, need: Need) -> None:
+        """A requirement that every solution has."""
+        want = self._want(need)
+        self._sat.add(() if want is None else (want,))
+        if isinstance(need, Wanted) and need.specifier.prereleases:
+            self._free.add(need.identifier)
+            for candidate in self._waiting_on.pop(need.identifier, ()):
+                self.waiting.pop(candidate, None)
+
+    def learn(self, candidate: AnyCandidate) -> bool:
+        """Read what a candidate requires; whether that is new. Raises IndexFailure."""
+        if candidate in self.read:
+            return False
+        needs = tuple(self._provider.dependencies(candidate))
+        literal = self.literal(candidate)
+        self.read[candidate] = needs
+        for need in needs:
+            want, counts = self._want(need), self._counts(candidate, need)
+            clause = [-literal] if counts is None else [-literal, -counts]
+            self._sat.add(clause if want is None else (*clause, want))
+            if isinstance(need, Wanted) and need.specifier.prereleases:
+                asks = literal if counts is None else self._both(literal, counts)
+                self._licences[need.identifier].append(asks)
+                for waiting in self._waiting_on.get(need.identifier, ()):
+                    self._license(waiting, asks)
+        return True
+
+    def constrain(self, candidate: Candidate, specifier: SpecifierSet, counts: int) -> None:
+        """That a specifier counts for a candidate, as a constraint on its project, or may not."""
+        if not specifier.contains(candidate.version, prereleases=True):
+            self._sat.add((-self.literal(candidate), -counts))
+        if specifier.prereleases:
+            self._license(candidate, counts)
+
+    def forbid(self, nogood: Nogood, unless: int | None = None) -> None:
+        """That files are chosen together, while ``unless`` does not hold."""
+        excused = () if unless is None else (unless,)
+        self._sat.add((*(-self.literal(file) for file in nogood.files), *excused))
+
+    def _want(self, need: Need) -> int | None:
+        """That a requirement holds; None where none of its kind can."""
+        key: object
+        match need:
+            case HostNeed():
+                return None if need.reason is not None else self.literal(HostFact(need.identifier))
+            case Same():
+                return self.literal(need.candidate)
+            case Wanted():
+                key = (need.identifier, need.specifier)
+            case Bound():
+                key = id(need)
+        want = self._wants.get(key)
+        if want is None:
+            if isinstance(need, Bound):
+                self._kept.append(need)
+            want = self._wants[key] = self._sat.variable()
+            found = self._provider.match(need.identifier, [need], anyhow=True)
+            self._sat.add((-want, *map(self.literal, found)))
+        return want
+
+    def _both(self, one: int, other: int) -> int:
+        """A literal that holds only where both do."""
+        both = self._sat.variable()
+        self._sat.add((-both, one))
+        self._sat.add((-both, other))
+        return both
+
+    def _license(self, candidate: AnyCandidate, literal: int) -> None:
+        """A pre-release may be chosen beside one more."""
+        before = self.waiting.get(candidate)
+        if before is not None:
+            later = self.waiting[candidate] = self._sat.variable()
+            self._sat.add((-before, literal, later))

@@ -1,0 +1,222 @@
+"""The complete search: it finds a solution where there is one, the best, and ends.
+
+Clauses over what was read (``clauses``) are the truth; a candidate that was not read counts as
+free of needs. From the requests outwards the best candidate is taken with which the clauses still
+have a model. Each one taken is read, which adds clauses; where they leave no model, the search
+steps back to where one is left. What fails by the clauses alone fails for good: that is the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from resolver.errors import IndexFailure
+from resolver.solve.after import Nogood
+from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
+from resolver.solve.clauses import Clauses
+from resolver.solve.provider import Problem, Provider, is_exact
+from resolver.solve.sat import Sat
+from resolver.solve.solution import Solution
+from resolver.solve.workspace import Workspace
+
+# Releases read only to learn whether one of them asks for a pre-release that would solve it.
+_LICENCE_READS = 24
+# Sets tried one by one where what a rule says of some files holds beside some others only.
+_EXACT_SETS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """There is no solution, by what was ``read`` and what the rules forbade."""
+
+    read: dict[AnyCandidate, tuple[Need, ...]]
+    nogoods: tuple[Nogood, ...]
+
+
+def solve_completely(workspace: Workspace, problem: Problem) -> Solution | Impossible:
+    """The best solution: of each request in the order given the best candidate, then of the rest.
+
+    Raises IndexFailure. Cost: clauses for what is read; some milliseconds for a hundred projects.
+    """
+    with Sat() as sat:
+        search = _Search(workspace, problem, sat)
+        found = search.best()
+        if found is not None:
+            return found
+        return Impossible(dict(search.clauses.read), tuple(search.nogoods))
+
+
+@dataclass(slots=True)
+class _Path:
+    """Candidates taken, in order, and what they and the requests want by identifier."""
+
+    roots: tuple[Need, ...]
+    chosen: dict[str, AnyCandidate] = field(default_factory=dict)
+    needs: dict[str, list[Need]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for need in self.roots:
+            self.needs.setdefault(need.identifier, []).append(need)
+
+    def take(self, candidate: AnyCandidate, needs: tuple[Need, ...]) -> None:
+        """One step further."""
+        self.chosen[candidate.identifier] = candidate
+        for need in needs:
+            self.needs.setdefault(need.identifier, []).append(need)
+
+
+class _Search:
+    def __init__(self, workspace: Workspace, problem: Problem, sat: Sat) -> None:
+        self._workspace = workspace
+        self._problem = problem
+        self._provider = Provider(workspace, problem, {})
+        self._sat = sat
+        self.clauses = Clauses(self._provider, sat)
+        self.nogoods: dict[Nogood, None] = {}
+        self._guess = sat.variable()  # that nogoods which are not certain hold
+        self._guided = True
+        self._exact_left = _EXACT_SETS
+        self._looked: set[AnyCandidate] = set()
+        self._roots = {need.identifier: rank for rank, need in enumerate(problem.roots)}
+        self._provider.announce(problem.roots)
+        for need in problem.roots:
+            self.clauses.ask(need)
+
+    def best(self) -> Solution | None:
+        """The best solution; None where there is none."""
+        path = _Path(self._problem.roots)
+        while self._possible() or self._unguided():
+            path = self._back(path)
+            if not self._extend(path):
+                continue
+            solution = self._solution(path)
+            broken = [nogood for rule in self._problem.after for nogood in rule.broken(solution)]
+            if not broken:
+                return solution
+            for nogood in broken:
+                self._forbid(nogood, solution)
+        return None
+
+    # the walk
+
+    def _extend(self, path: _Path) -> bool:
+        """Take the best candidates until none is wanted; False where what was read forbids it."""
+        while (identifier := self._next(path)) is not None:
+            for candidate in self._ordered(identifier, path):
+                if not self._holds([*path.chosen.values(), candidate]):
+                    continue
+                self._prefetch(candidate)
+                if not self.clauses.learn(candidate) or self._holds(
+                    [*path.chosen.values(), candidate]
+                ):
+                    path.take(candidate, self.clauses.read[candidate])
+                    break
+            else:
+                return False
+        return True
+
+    def _back(self, path: _Path) -> _Path:
+        """The longest part of the way that still may lead to a solution: it is still the best."""
+        taken = list(path.chosen.values())
+        while not self._holds(taken):
+            taken.pop()
+        left = _Path(self._problem.roots)
+        for candidate in taken:
+            left.take(candidate, self.clauses.read[candidate])
+        return left
+
+    def _next(self, path: _Path) -> str | None:
+        """What to choose now: the requests in their order, exact pins, the rest as discovered."""
+        wanted = [name for name in path.needs if name not in path.chosen]
+        return min(wanted, key=lambda name: self._rank(name, path.needs[name]), default=None)
+
+    def _rank(self, identifier: str, needs: list[Need]) -> tuple[int, int]:
+        if identifier.startswith("<"):
+            return (0, 0)
+        if identifier in self._roots:
+            return (1, self._roots[identifier])
+        return (2 if any(is_exact(need) for need in needs) else 3, 0)
+
+    def _ordered(self, identifier: str, path: _Path) -> Iterator[AnyCandidate]:
+        """Candidates, best first; pre-releases that only a later need may ask for come last."""
+        project, _, extra = identifier.partition("[")
+        base = path.chosen.get(project) if extra else None
+        same = [Same(base)] if isinstance(base, Candidate) else []
+        needs = [*path.needs[identifier], *same]
+        seen = set()
+        for anyhow in (False, True):
+            for candidate in self._provider.match(identifier, needs, anyhow=anyhow):
+                if candidate not in seen:
+                    seen.add(candidate)
+                    yield candidate
+
+    def _prefetch(self, candidate: AnyCandidate) -> None:
+        if isinstance(candidate, Candidate) and candidate not in self.clauses.read:
+            self._workspace.index.prefetch_metadata([candidate.artifact])
+            self._workspace.evidence.prefetch([candidate.artifact])
+
+    def _solution(self, path: _Path) -> Solution:
+        wants = {
+            candidate: [need.identifier for need in self.clauses.read[candidate]]
+            for candidate in path.chosen.values()
+        }
+        return Solution.of(path.chosen.values(), wants)
+
+    # what the clauses say
+
+    def _holds(self, chosen: Iterable[AnyCandidate]) -> bool:
+        """Whether there is a model with all of these."""
+        literals = [self.clauses.literal(candidate) for candidate in chosen]
+        return self._sat.holds([*literals, *self._assumed()])
+
+    def _assumed(self) -> list[int]:
+        """That no candidate yet to be read asks for a pre-release, and that guesses hold."""
+        closed = [-later for later in self.clauses.waiting.values()]
+        return [*closed, self._guess if self._guided else -self._guess]
+
+    def _possible(self) -> bool:
+        """Whether there is any model at all."""
+        while not self._holds(()):
+            open_ = [self._guess if self._guided else -self._guess]
+            if not self.clauses.waiting or not self._sat.holds(open_) or not self._look_around():
+                return False
+        return True
+
+    def _look_around(self) -> bool:
+        """Read one more candidate that no answer chose: it may ask for a pre-release.
+
+        Raises nothing: what cannot be read asks for none. The bytes of wheels stay unread.
+        """
+        for candidate in list(self.clauses.candidates()):
+            if len(self._looked) == _LICENCE_READS:
+                return False
+            if candidate in self.clauses.read or candidate in self._looked:
+                continue
+            self._looked.add(candidate)
+            try:
+                self.clauses.learn(candidate)
+            except IndexFailure:
+                continue
+            return True
+        return False
+
+    def _unguided(self) -> bool:
+        """Whether to go on without what is not certain: each set is tried by itself then."""
+        if not self._guided or all(nogood.certain for nogood in self.nogoods):
+            return False
+        self._guided = False
+        return self._possible()
+
+    def _forbid(self, nogood: Nogood, solution: Solution) -> None:
+        self.nogoods[nogood] = None
+        if nogood.certain:
+            self.clauses.forbid(nogood)
+        elif self._guided:
+            self.clauses.forbid(nogood, unless=-self._guess)
+        elif self._exact_left:
+            self._exact_left -= 1
+            every = frozenset(map(Candidate.of, solution.artifacts.values()))
+            self.clauses.forbid(replace(nogood, files=every))
+        else:
+            self.clauses.forbid(nogood)
