@@ -134,7 +134,9 @@ def resolve(
 ) -> ResolveResult:
     """A set that loads on a machine, with its lock; or why there is none.
 
-    Without requirements, those of ``[tool.abilock]`` of ``pyproject.toml``, else the default stack.
+    Without requirements, those of ``[tool.abilock]`` of the nearest ``pyproject.toml``, else its
+    ``[project]`` dependencies, else the default stack. What is not said of the machine and of the
+    solve is taken from ``[tool.abilock]``.
     ``constraints`` narrow versions and ask for nothing, ``overrides`` replace what any package
     requires. ``keep`` is a lock whose pins are kept, but those of ``upgrade``. ``strict`` accepts
     measured or reported pairs only; without ``tuples`` nothing counts that was reported or declared
@@ -152,8 +154,9 @@ def resolve(
         stated = collect(
             [item for item in items if isinstance(item, str)],
             [item for item in items if isinstance(item, Path)],
-            opened.world.cwd,
+            project := opened.project,
         )
+        exclude_newer = exclude_newer or project.text("exclude-newer")
         return usecase.resolve(
             opened,
             usecase.ResolveRequest(
@@ -161,11 +164,11 @@ def resolve(
                 wish=Request(
                     requirements=stated,
                     constraints=state(constraints),
-                    prefer=prefer,
+                    prefer=prefer or project.prefer,
                     is_default=all(origin == DEFAULT_ORIGIN for _, origin in stated),
-                    use_tuples=tuples,
-                    strict=strict,
-                    pre=pre,
+                    use_tuples=tuples and not project.flag("no-tuples"),
+                    strict=strict or project.flag("strict"),
+                    pre=pre or project.flag("pre"),
                     locked={} if keep is None else usecase.load_kept(Path(keep), upgrade),
                 ),
                 overrides=state(overrides),
@@ -201,9 +204,10 @@ def why(
         )
     with _opened(session, options) as opened:
         here = _target(opened, target, options)
+        pre = pre or opened.project.flag("pre")
         wish = Request(
             requirements=stated,
-            use_tuples=tuples,
+            use_tuples=tuples and not opened.project.flag("no-tuples"),
             pre=pre,
             options=usecase.repeated_options(_said(target, options), pre=pre),
         )
@@ -307,14 +311,16 @@ def _target(
     options: Keywords,
 ) -> Target:
     from resolver.model.target import Target
-    from resolver.usecase.target_options import make_target
+    from resolver.usecase.target_options import make_project_target
 
     if target is not None and (beside := options.keys() & _TARGET_FIELDS):
         raise TypeError(f"a target is given, and {', '.join(sorted(beside))} beside it")
     if isinstance(target, Target):
         return target
     said = target or _target_options(options)
-    return make_target(session.knowledge, said, session.world, tell=session.tell)
+    return make_project_target(
+        session.knowledge, said, session.project, session.world, session.tell
+    )
 
 
 def _said(target: Target | TargetOptions | None, options: Keywords) -> TargetOptions:

@@ -24,7 +24,13 @@ from resolver.model.options import IndexOptions, TargetOptions
 from resolver.model.plural import counted
 from resolver.model.report import Report
 from resolver.usecase.session import Session
-from resolver.usecase.target_options import Wish, make_target, make_wish, with_machine
+from resolver.usecase.target_options import (
+    Wish,
+    make_project_target,
+    make_wish,
+    with_machine,
+    with_project,
+)
 
 if TYPE_CHECKING:
     from resolver.usecase.freeze import Frozen
@@ -83,7 +89,9 @@ def check(
             **{name: value for name, value in said.items() if not getattr(target, name)},
         )
         with opened(index) as session:
-            here = make_target(session.knowledge, target, session.world, tell=session.tell)
+            here = make_project_target(
+                session.knowledge, target, session.project, session.world, session.tell
+            )
             report = check_lock(session, what, here)
     else:
         for name in ("python", "machine", "glibc"):
@@ -93,6 +101,7 @@ def check(
                     hint=f"leave --{name} out",
                 )
         with opened(index) as session:
+            target = with_project(target, session.project)
             wish = make_wish(session.knowledge, target)
             if freeze is not None:
                 from resolver.usecase.freeze import check_place

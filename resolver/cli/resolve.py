@@ -41,8 +41,8 @@ RequirementArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[REQUIREMENT]...",
-        help="What to lock: torch==2.9.1, 'sglang>=0.5'. Default: [tool.abilock] of "
-        "pyproject.toml, else torch sgl-kernel flashinfer-python.",
+        help="What to lock: torch==2.9.1, 'sglang>=0.5'. Default: pyproject.toml's "
+        "[tool.abilock], else its [project], else torch sgl-kernel flashinfer-python.",
         show_default=False,
     ),
 ]

@@ -15,7 +15,7 @@ from resolver.host.gpu import Accelerator
 from resolver.model.options import TargetOptions
 from resolver.model.target import Target, driver_text
 from resolver.render.contract import GpuModel, TargetDocument, ToolkitModel
-from resolver.usecase.target_options import make_target
+from resolver.usecase.target_options import make_target, with_project
 
 
 @flattened
@@ -27,8 +27,9 @@ def target(
     from resolver.render.render_json import dump, target_model
 
     with opened() as session:
-        known, world = session.knowledge, session.world
+        known, world, project = session.knowledge, session.world, session.project
     host, found = world.probe_host(), world.probe_accelerator(known)
+    options, target = target, with_project(target, project)
     made: Target | None
     problem: UsageError | None = None
     try:
@@ -46,7 +47,11 @@ def target(
         "driver": target.driver,
         "toolkit": target.toolkit,
     }
-    sources = {name: "option" for name, value in given.items() if value is not None}
+    sources = {
+        name: "option" if _says(options, name) else f"{project.path}"
+        for name, value in given.items()
+        if value is not None
+    }
     if (guess := found.cuda(known)) is not None:
         sources.setdefault("cuda", guess[1])
     if found.archs:
@@ -78,6 +83,10 @@ def target(
         console.data(dump(document))
     else:
         console.words(_text(document, found, problem), error=False)
+
+
+def _says(options: TargetOptions, name: str) -> bool:
+    return getattr(options, name) is not None or (name == "arch" and options.gpu is not None)
 
 
 def _libstdcxx() -> str | None:

@@ -8,24 +8,20 @@ chose its index would be read from another tool's extra ones too. Places of file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from resolver.errors import UsageError
 from resolver.index.credential import Credential
 from resolver.index.layer import (
     Host,
     Layer,
-    ancestors,
     environment_credential,
-    load_toml,
     parse_flag,
-    read_strings,
     read_table,
     split_named,
 )
+from resolver.index.project import Project, load_project
 from resolver.index.settings_pip import load_pip_layer
 from resolver.index.settings_uv import load_uv_layer
 from resolver.index.source import IndexSource
@@ -55,14 +51,21 @@ class Settings:
     offline: bool = False
     cache_dir: Path | None = None
     no_cache: bool = False
+    channels: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
-def load_settings(host: Host, options: IndexOptions | None = None) -> Settings:
-    """Read the settings of all tools. Raises UsageError naming the place of a wrong value."""
+def load_settings(
+    host: Host, options: IndexOptions | None = None, project: Project | None = None
+) -> Settings:
+    """Read the settings of all tools. Raises UsageError naming the place of a wrong value.
+
+    ``project`` is the nearest ``pyproject.toml`` where it was read before.
+    """
     options = options or IndexOptions()
     environ = host.environ
-    layers = [_load_own_layer(host, options), load_uv_layer(host), load_pip_layer(host)]
+    project = project or load_project(host.cwd)
+    layers = [_load_own_layer(host, options, project), load_uv_layer(host), load_pip_layer(host)]
     default: IndexSource | None = PUBLIC_INDEX
     named: list[IndexSource] = []
     extra: list[IndexSource] = []
@@ -89,7 +92,7 @@ def load_settings(host: Host, options: IndexOptions | None = None) -> Settings:
         named=_named_apart(named),
         extra=_named_apart(extra),
         find_links=_named_apart(_distinct(find_links)),
-        wheelhouse=options.wheelhouse,
+        wheelhouse=options.wheelhouse or project.place("wheelhouse"),
         credentials=(
             *(found for found in own if found is not None),
             *(item for layer in layers for item in layer.credentials),
@@ -98,14 +101,20 @@ def load_settings(host: Host, options: IndexOptions | None = None) -> Settings:
         ca_file=ca_file,
         keyring=_wants_keyring(layers),
         offline=options.offline or _first_set(layers),
-        cache_dir=options.cache_dir or (host.cwd / cache_dir if cache_dir else None),
+        cache_dir=options.cache_dir
+        or (host.cwd / cache_dir if cache_dir else project.place("cache-dir")),
         no_cache=options.no_cache
-        or parse_flag(environ.get("ABILOCK_NO_CACHE", ""), origin="ABILOCK_NO_CACHE"),
+        or (
+            parse_flag(no_cache, origin="ABILOCK_NO_CACHE")
+            if (no_cache := environ.get("ABILOCK_NO_CACHE"))
+            else project.flag("no-cache")
+        ),
+        channels=options.channels or project.strings("channel"),
         notices=tuple(sorted({text for layer in layers for text in layer.notices})),
     )
 
 
-def _load_own_layer(host: Host, options: IndexOptions) -> Layer:
+def _load_own_layer(host: Host, options: IndexOptions, project: Project) -> Layer:
     layer = Layer()
     environ, cwd = host.environ, host.cwd
     for item in options.index:
@@ -120,10 +129,13 @@ def _load_own_layer(host: Host, options: IndexOptions) -> Layer:
     layer.keyring = environ.get("ABILOCK_KEYRING_PROVIDER") or None
     if (text := environ.get("ABILOCK_OFFLINE")) is not None:
         layer.offline = parse_flag(text, origin="ABILOCK_OFFLINE")
-    table, origin, base = _project_table(cwd)
-    layer.keyring = layer.keyring or read_table(table, "keyring-provider", str, origin=origin)
-    if url := read_table(table, "default-index", str, origin=origin):
-        _add_own(layer, f"default={url}", f"{origin} default-index", base, host)
+    table, origin = project.table, project.origin
+    base = cwd if project.path is None else project.path.parent
+    if layer.offline is None and "offline" in table:
+        layer.offline = project.flag("offline")
+    layer.keyring = layer.keyring or project.text("keyring-provider")
+    if default := project.text("default-index"):
+        _add_own(layer, f"default={default}", f"{origin} default-index", base, host)
     for entry in read_table(table, "index", list, origin=origin) or []:
         where = f"{origin} [[index]]"
         values = entry if isinstance(entry, dict) else {}
@@ -132,10 +144,7 @@ def _load_own_layer(host: Host, options: IndexOptions) -> Layer:
         if not name or not url:
             raise UsageError(f"{where}: each needs a name and a url")
         _add_own(layer, f"{name}={url}", where, base, host)
-    places += [
-        (item, f"{origin} find-links", base)
-        for item in read_strings(table, "find-links", origin=origin)
-    ]
+    places += [(item, f"{origin} find-links", base) for item in project.strings("find-links")]
     for number, (item, where, directory) in enumerate(places, start=1):
         layer.add(
             item,
@@ -165,18 +174,6 @@ def _add_own(layer: Layer, item: str, origin: str, base: Path, host: Host) -> No
         home=host.home,
         ours=True,
     )
-
-
-def _project_table(cwd: Path) -> tuple[Mapping[str, Any], str, Path]:
-    """``[tool.abilock]`` of the nearest pyproject.toml."""
-    for directory in ancestors(cwd):
-        path = directory / "pyproject.toml"
-        document = load_toml(path)
-        if document is not None:
-            tool = read_table(document, "tool", dict, origin=str(path)) or {}
-            table = read_table(tool, "abilock", dict, origin=str(path)) or {}
-            return table, f"{path} [tool.abilock]", directory
-    return {}, "", cwd
 
 
 def _first_set(layers: list[Layer]) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from resolver.errors import UsageError
+from resolver.index.project import Project
 from resolver.lockfile.frozen import left_out, parse_line
 from resolver.model.dependency import parse_dependency
 
@@ -110,34 +109,6 @@ def _told(number: int, line: str) -> Iterator[tuple[int, str]]:
         yield number, bare
 
 
-def load_project(directory: Path) -> tuple[Stated, ...]:
-    """The requirements of ``[tool.abilock]`` in ``pyproject.toml``; empty where there are none.
-
-    Raises UsageError when the table is there and cannot be used.
-    """
-    path = directory / "pyproject.toml"
-    table = load_table(path)
-    listed: Any = table.get("requirements", [])
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        raise UsageError(
-            f"{path}: [tool.abilock] requirements is not a list of strings",
-            hint='write requirements = ["torch==2.9.1", "sgl-kernel"]',
-        )
-    return tuple(parse_requirement(item, f"{path}, [tool.abilock]") for item in listed)
-
-
-def load_table(path: Path) -> dict[str, Any]:
-    """``[tool.abilock]`` of a ``pyproject.toml``; empty where there is none."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}", hint="mend the file") from error
-    table = document.get("tool", {}).get("abilock", {})
-    return table if isinstance(table, dict) else {}
-
-
 def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     """Each requirement once, from where it was stated first."""
     first: dict[Requirement, str] = {}
@@ -146,10 +117,14 @@ def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     return tuple(first.items())
 
 
-def collect(arguments: Iterable[str], files: Iterable[Path], directory: Path) -> tuple[Stated, ...]:
-    """What was asked for: arguments and files, else the project's table, else the default stack.
+def collect(
+    arguments: Iterable[str], files: Iterable[Path], project: Project
+) -> tuple[Stated, ...]:
+    """What was asked for: arguments and files, else the project's, else the default stack.
 
-    Raises UsageError, also for files that hold no requirement where nothing else is asked for.
+    Of a project the requirements of ``[tool.abilock]`` count, without them the dependencies of
+    ``[project]``. Raises UsageError, also for files that hold no requirement where nothing else is
+    asked for, and for dependencies that only a build of the project tells.
     """
     files = tuple(files)
     stated = [parse_requirement(text, "requested") for text in arguments]
@@ -162,5 +137,14 @@ def collect(arguments: Iterable[str], files: Iterable[Path], directory: Path) ->
             f"{' and '.join(read)} {'holds' if len(read) == 1 else 'hold'} no requirement",
             hint="write one a line: name, name==1.2 or name>=1.2,<2",
         )
-    own = load_project(directory)
-    return own or tuple(parse_requirement(text, DEFAULT_ORIGIN) for text in DEFAULT_STACK)
+    if own := project.strings("requirements"):
+        return distinct(parse_requirement(text, project.origin) for text in own)
+    if project.dependencies is None:
+        raise UsageError(
+            f"{project.path}: the dependencies of [project] are dynamic: nothing says what to lock",
+            hint="name requirements, or write them into [tool.abilock]: requirements = [...]",
+        )
+    if project.dependencies:
+        origin = f"{project.path} [project]"
+        return distinct(parse_requirement(text, origin) for text in project.dependencies)
+    return tuple(parse_requirement(text, DEFAULT_ORIGIN) for text in DEFAULT_STACK)

@@ -140,7 +140,7 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
             outcome = _with_hashes(outcome, workspace.builder.hash_of)
     lock = None
     if outcome.verdict == "solved":
-        lock = Lock(outcome=outcome, cwd=session.world.cwd, wheelhouse=session.options.wheelhouse)
+        lock = Lock(outcome=outcome, cwd=session.world.cwd, wheelhouse=session.settings.wheelhouse)
     return ResolveResult(outcome=outcome, lock=lock, day=session.world.now().date())
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from resolver.index.credential import Credential
     from resolver.index.http import HttpClient
     from resolver.index.keyring import AskKeyring
+    from resolver.index.project import Project
     from resolver.index.settings import Settings
     from resolver.solve.workspace import Workspace
     from resolver.wheelfile.byte_source import ByteSource
@@ -121,15 +122,25 @@ class Session:
         from resolver.index.layer import Host
         from resolver.index.settings import load_settings
 
-        wheelhouse = self.options.wheelhouse
-        if wheelhouse is not None and not wheelhouse.is_dir():
-            raise UsageError(
-                f"--wheelhouse {wheelhouse} is not a directory",
-                hint="name a directory of wheels; abilock download fills one",
-            )
         world = self.world
         host = Host(environ=world.environ, cwd=world.cwd, home=world.home, prefix=world.prefix)
-        return load_settings(host, self.options)
+        settings = load_settings(host, self.options, self.project)
+        wheelhouse = settings.wheelhouse
+        if wheelhouse is not None and not wheelhouse.is_dir():
+            ours = self.options.wheelhouse is not None
+            raise UsageError(
+                f"{'--wheelhouse' if ours else f'{self.project.origin} wheelhouse'} {wheelhouse} "
+                "is not a directory",
+                hint="name a directory of wheels; abilock download fills one",
+            )
+        return settings
+
+    @cached_property
+    def project(self) -> Project:
+        """The nearest ``pyproject.toml``. Raises UsageError where it cannot be used."""
+        from resolver.index.project import load_project
+
+        return load_project(self.world.cwd)
 
     @property
     def offline(self) -> bool:
@@ -200,7 +211,7 @@ class Session:
             cuda_tags=tags,
             cache=self.cache,
             http=self.http,
-            only=frozenset(self.options.channels) or None,
+            only=frozenset(self.settings.channels) or None,
             offline=self.offline,
         )
         try:

@@ -13,6 +13,7 @@ from resolver.compat.rules import nearest_cuda
 from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
+from resolver.index.project import TARGET_KEYS, Project
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import PlatformOptions, TargetOptions
@@ -60,6 +61,49 @@ def make_target(
         toolkit=_toolkit(knowledge, options),
         gpu=options.gpu,
     )
+
+
+def make_project_target(
+    knowledge: Knowledge,
+    options: TargetOptions,
+    project: Project,
+    world: World,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Target:
+    """The target of the options, of ``[tool.abilock]`` for the rest, and then of this machine.
+
+    Raises UsageError, naming the option or the key.
+    """
+    whole = with_project(options, project)
+    taken = {key: getattr(whole, key) for key in TARGET_KEYS}
+    taken = {k: value for k, value in taken.items() if value != getattr(options, k)}
+    if taken:
+        tell(f"From {project.path}: {', '.join(f'{k} {value}' for k, value in taken.items())}.")
+    try:
+        return make_target(knowledge, whole, world, tell=tell)
+    except UsageError as error:
+        option, _, what = str(error).partition(" ")
+        if option.removeprefix("--") in taken:
+            raise UsageError(
+                f"{project.origin}: {option.removeprefix('--')} {what}", hint=error.hint
+            ) from error
+        raise
+
+
+def with_project(options: TargetOptions, project: Project) -> TargetOptions:
+    """The options, and for what they leave out those of ``[tool.abilock]``.
+
+    ``arch`` and ``gpu`` say the same thing: either one leaves out both.
+    """
+    said = {key: project.text(key) for key in TARGET_KEYS}
+    if options.arch is not None or options.gpu is not None:
+        said |= {"arch": None, "gpu": None}
+    missing = {
+        key: value
+        for key, value in said.items()
+        if value is not None and getattr(options, key) is None
+    }
+    return replace(options, **missing)
 
 
 def _from_machine(

@@ -223,8 +223,7 @@ def test_a_project_table_of_another_shape(run: Run, place: Path) -> None:
     result = run("resolve", *MACHINE)
     assert result.code == 2
     assert result.err == (
-        f"error: {place}/pyproject.toml: [tool.abilock] requirements is not a list of strings\n"
-        'hint: write requirements = ["torch==2.9.1", "sgl-kernel"]\n'
+        f"error: {place}/pyproject.toml [tool.abilock]: requirements must be an array of strings\n"
     )
 
 

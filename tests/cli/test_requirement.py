@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolver.errors import UsageError
+from resolver.index.project import Project
 from resolver.lockfile.requirements_txt import collect, load_requirements, logical_lines
 from tests.cli.conftest import TARGET
 from tests.cli.test_errors import Run
@@ -66,7 +67,7 @@ def test_what_cannot_be_judged_is_refused_with_its_line(tmp_path: Path, line: st
 def test_equal_requirements_are_one(tmp_path: Path) -> None:
     path = tmp_path / "r.txt"
     path.write_text("a-b>=1,<2\n" * 3000 + "a_b<2,>=1\na-b\n", encoding="utf-8")
-    stated = collect(["a-b"], [path], tmp_path)
+    stated = collect(["a-b"], [path], Project())
     assert [(str(requirement), origin) for requirement, origin in stated] == [
         ("a-b", "requested"),
         ("a-b<2,>=1", f"{path}, line 1"),
@@ -75,7 +76,7 @@ def test_equal_requirements_are_one(tmp_path: Path) -> None:
 
 def test_an_empty_file_beside_other_requirements(tmp_path: Path) -> None:
     (tmp_path / "r.txt").touch()
-    assert [str(r) for r, _ in collect(["a"], [tmp_path / "r.txt"], tmp_path)] == ["a"]
+    assert [str(r) for r, _ in collect(["a"], [tmp_path / "r.txt"], Project())] == ["a"]
 
 
 def test_a_wheel_that_pip_refuses_is_not_offered_to_it(run: Run) -> None:

@@ -176,6 +176,27 @@ def test_an_existing_lock(run: Run, arguments: list[str], expected: dict[str, st
             {"a": "1.0", "b": "2.0", "c": "1.0"},
             id="the-project-s-own-table",
         ),
+        pytest.param(
+            {"pyproject.toml": '[project]\ndependencies = ["a<2"]\n'},
+            [],
+            {"a": "1.0", "b": "2.0"},
+            id="the-project-s-dependencies",
+        ),
+        pytest.param(
+            {
+                "pyproject.toml": '[project]\ndependencies = ["c"]\n'
+                '[tool.abilock]\nrequirements = "a<2"\npre = true\n'
+            },
+            [],
+            {"a": "1.0", "b": "3.0a1"},
+            id="its-own-table-first",
+        ),
+        pytest.param(
+            {"pyproject.toml": '[project]\ndependencies = ["c"]\n', "r.txt": "a<2\n"},
+            ["-r", "r.txt"],
+            {"a": "1.0", "b": "2.0"},
+            id="a-file-before-the-project",
+        ),
         pytest.param({}, ["a", "--pre"], {"a": "2.0", "b": "3.0a1"}, id="pre-releases"),
         pytest.param(
             {}, ["a", "--python", "3.11"], {"a": "2.0", "b": "2.0", "c": "1.0"}, id="marker"
