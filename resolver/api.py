@@ -138,13 +138,15 @@ def resolve(
     ``[project]`` dependencies, else the default stack. What is not said of the machine and of the
     solve is taken from ``[tool.abilock]``.
     ``constraints`` narrow versions and ask for nothing, ``overrides`` replace what any package
-    requires. ``keep`` is a lock whose pins are kept, but those of ``upgrade``. ``strict`` accepts
+    requires. ``keep`` is a lock whose pins are kept where it was made for this machine, but
+    those of ``upgrade``, which may say versions: ``rich<15``. ``strict`` accepts
     measured or reported pairs only; without ``tuples`` nothing counts that was reported or declared
     outside the wheels. ``exclude_newer`` is a day or a time.
     """
     from resolver.lockfile.requirements_txt import DEFAULT_ORIGIN, collect
     from resolver.solve.request import Request
     from resolver.usecase import resolve as usecase
+    from resolver.usecase.kept_pins import load_kept
     from resolver.usecase.requested import state
     from resolver.usecase.session import parse_day
 
@@ -157,21 +159,23 @@ def resolve(
             project := opened.project,
         )
         exclude_newer = exclude_newer or project.text("exclude-newer")
+        kept = load_kept(None if keep is None else Path(keep), upgrade, here)
         return usecase.resolve(
             opened,
             usecase.ResolveRequest(
                 target=here,
                 wish=Request(
                     requirements=stated,
-                    constraints=state(constraints),
+                    constraints=(*state(constraints), *kept.constraints),
                     prefer=prefer or project.prefer,
                     is_default=all(origin == DEFAULT_ORIGIN for _, origin in stated),
                     use_tuples=tuples and not project.flag("no-tuples"),
                     strict=strict or project.flag("strict"),
                     pre=pre or project.flag("pre"),
-                    locked={} if keep is None else usecase.load_kept(Path(keep), upgrade),
+                    locked=kept.versions,
                 ),
                 overrides=state(overrides),
+                notes=kept.notes,
                 exclude_newer=None if exclude_newer is None else parse_day(str(exclude_newer)),
                 fetch_hashes=fetch_hashes,
             ),

@@ -98,7 +98,11 @@ def resolve(
     ] = False,
     upgrade_package: Annotated[
         list[str] | None,
-        typer.Option("--upgrade-package", metavar="NAME", help="Forget the pin of one package."),
+        typer.Option(
+            "--upgrade-package",
+            metavar="REQUIREMENT",
+            help="Forget the pin of one package: rich, 'rich<15'.",
+        ),
     ] = None,
     fetch_hashes: Annotated[
         bool,

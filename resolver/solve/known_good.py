@@ -180,11 +180,9 @@ class Choice:
 
 
 def is_measured(outcome: Outcome) -> bool:
-    """Whether a solution rests on nothing but what was read: every pair, and no part is missing."""
-    return (
-        outcome.verdict == "solved"
-        and not _is_degraded(outcome)
-        and all(pair.grade is Grade.MEASURED for pair in outcome.pairs)
+    """Whether every pair of a solution is known from its bytes."""
+    return outcome.verdict == "solved" and all(
+        pair.grade is Grade.MEASURED for pair in outcome.pairs
     )
 
 

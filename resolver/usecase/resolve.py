@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
-from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import Version
-
 from resolver.lockfile.lock import Lock
-from resolver.lockfile.pylock import load_lock, locked_versions
 from resolver.lockfile.requirements_txt import Stated
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Conflict, Outcome, Package, Pair
@@ -32,13 +27,14 @@ from resolver.usecase.session import Session
 class ResolveRequest:
     """What to lock, and for which machine. ``overrides`` replace what any package requires.
 
-    Files uploaded after ``exclude_newer`` do not count. ``fetch_hashes`` downloads files that no
-    index gives a hash of.
+    ``notes`` go before those of the answer. Files uploaded after ``exclude_newer`` do not count.
+    ``fetch_hashes`` downloads files that no index gives a hash of.
     """
 
     target: Target
     wish: Request
     overrides: tuple[Stated, ...] = ()
+    notes: tuple[str, ...] = ()
     exclude_newer: datetime | None = None
     fetch_hashes: bool = False
 
@@ -138,6 +134,7 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
             outcome = replace(outcome, relaxations=relaxations, notes=notes)
         if workspace.builder.hash_of is not None:
             outcome = _with_hashes(outcome, workspace.builder.hash_of)
+    outcome = replace(outcome, notes=(*request.notes, *outcome.notes))
     lock = None
     if outcome.verdict == "solved":
         lock = Lock(outcome=outcome, cwd=session.world.cwd, wheelhouse=session.settings.wheelhouse)
@@ -153,15 +150,3 @@ def _with_hashes(outcome: Outcome, hash_of: Callable[[Artifact], str]) -> Outcom
         for package in outcome.packages
     )
     return replace(outcome, packages=packages)
-
-
-def load_kept(path: Path, upgrade: Iterable[str]) -> dict[NormalizedName, Version]:
-    """The pins of an existing lock, but those of ``upgrade``; empty where there is no lock."""
-    if not path.is_file():
-        return {}
-    free = {canonicalize_name(name) for name in upgrade}
-    return {
-        canonicalize_name(name): version
-        for name, version in locked_versions(load_lock(path)).items()
-        if canonicalize_name(name) not in free
-    }

@@ -135,6 +135,14 @@ This alone solves it:
         pytest.param(
             ["a", "--upgrade-package", "B"], {"a": "1.0", "b": "2.0"}, id="upgrade-of-one"
         ),
+        pytest.param(
+            ["a", "--upgrade-package", "b<3", "--upgrade-package", "a"],
+            {"a": "2.0", "b": "2.0"},
+            id="upgrade-of-two",
+        ),
+        pytest.param(
+            ["a", "--upgrade-package", "b<2"], {"a": "1.0", "b": "1.0"}, id="upgrade-within-bounds"
+        ),
         pytest.param(["a>1"], {"a": "2.0", "b": "1.0"}, id="what-is-asked-goes-first"),
         pytest.param(["a", "c"], {"a": "1.0", "b": "1.0", "c": "1.0"}, id="one-more"),
     ],
@@ -143,6 +151,50 @@ def test_an_existing_lock(run: Run, arguments: list[str], expected: dict[str, st
     assert run("resolve", "a==1.0", "b==1.0", *TARGET).code == 0
     assert run("resolve", *arguments, *TARGET).code == 0
     assert pins() == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        pytest.param("--cuda", "12.8", "cuda 13.0", id="cuda"),
+        pytest.param("--arch", "sm90", "arch sm_120", id="gpu"),
+        pytest.param("--python", "3.11", "python 3.12", id="python"),
+        pytest.param("--machine", "aarch64", "machine x86_64", id="machine"),
+        pytest.param("--glibc", "2.38", None, id="another-glibc-is-no-other-target"),
+    ],
+)
+def test_a_lock_for_another_target(run: Run, option: str, value: str, told: str | None) -> None:
+    asked = {**dict(zip(TARGET[::2], TARGET[1::2], strict=True)), "--glibc": "2.35"}
+    first, then = (
+        [word for pair in values.items() for word in pair]
+        for values in (asked, {**asked, option: value})
+    )
+    assert run("resolve", "a==1.0", "b==1.0", *first).code == 0
+    result = run("resolve", "a", *then)
+    assert (result.code, pins()["a"]) == (0, "1.0" if told is None else "2.0")
+    note = f"the pins of pylock.toml are not kept: it was made for {told}"
+    assert (note in result.err) is (told is not None)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        pytest.param(
+            "b[x]", "--upgrade-package b[x]: an extra or a marker says nothing", id="extra"
+        ),
+        pytest.param("b<", "--upgrade-package: 'b<' is not a requirement", id="nonsense"),
+    ],
+)
+def test_what_cannot_be_upgraded(run: Run, value: str, error: str) -> None:
+    result = run("resolve", "a", *TARGET, "--upgrade-package", value)
+    assert (result.code, error in result.err) == (2, True), result.err
+
+
+def test_an_upgrade_of_what_is_not_locked_is_told(run: Run) -> None:
+    assert run("resolve", "a==1.0", "b==1.0", *TARGET).code == 0
+    result = run("resolve", "a", *TARGET, "--upgrade-package", "gone<2")
+    assert (result.code, pins()["a"]) == (0, "1.0")
+    assert "--upgrade-package gone: pylock.toml has no pin of it" in result.err
 
 
 @pytest.mark.parametrize(

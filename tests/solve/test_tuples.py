@@ -231,9 +231,9 @@ DEGRADED = make_reason("missing-symbol", "ext", severity="degraded")
         ),
         pytest.param(
             {"evidence": _evidence(said={("ext 3.0", "torch 2.11.0"): (DEGRADED,)})},
-            "1.0",
-            ("newer releases are listed: ext 3.0",),
-            id="newer-and-degraded",
+            "3.0",
+            ("torch-2.9.1-ext-1.0 was passed over: ext 3.0 is newer and measured throughout",),
+            id="newer-and-measured-and-degraded",
         ),
         pytest.param(
             {
