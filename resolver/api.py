@@ -30,9 +30,10 @@ from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
 from resolver.model.options import IndexOptions, TargetOptions
 
 if TYPE_CHECKING:
-    from resolver.lockfile.lock import Lock
+    from resolver.lockfile.lock import Form, Lock
     from resolver.model.reason import Code, Grade, Reason, Severity
     from resolver.model.target import Target
+    from resolver.usecase.describe_machine import MachineResult
     from resolver.usecase.explain_error import ErrorResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
@@ -48,6 +49,7 @@ __all__ = [
     "IndexFailure",
     "IndexOptions",
     "Lock",
+    "MachineResult",
     "Reason",
     "ResolveResult",
     "Session",
@@ -58,7 +60,9 @@ __all__ = [
     "WhyResult",
     "World",
     "__version__",
+    "describe_machine",
     "explain_error",
+    "export",
     "find_target",
     "open_session",
     "resolve",
@@ -71,6 +75,7 @@ _LAZY = {
     "ErrorResult": "resolver.usecase.explain_error",
     "Grade": "resolver.model.reason",
     "Lock": "resolver.lockfile.lock",
+    "MachineResult": "resolver.usecase.describe_machine",
     "Reason": "resolver.model.reason",
     "ResolveResult": "resolver.usecase.resolve",
     "Session": "resolver.usecase.session",
@@ -249,6 +254,31 @@ def explain_error(
                 freezes=tuple(item for item in items if isinstance(item, Path)),
             ),
         )
+
+
+def export(lock: Path | str, to: Form) -> str:
+    """A lock file as hashed requirements for ``uv`` or ``pip``, or as ``constraints``.
+
+    A lock that ``resolve`` has just given is exported by its own method of that name.
+    """
+    from resolver.lockfile.lock import export as render
+    from resolver.lockfile.pylock import load_lock
+
+    path = Path(lock)
+    return render(load_lock(path), to, source=path.name)
+
+
+def describe_machine(
+    *,
+    target: TargetOptions | None = None,
+    session: Session | None = None,
+    **options: Unpack[Keywords],
+) -> MachineResult:
+    """What this machine is: GPUs, driver, CUDA toolkits, libraries, and the target they make."""
+    from resolver.usecase import describe_machine as usecase
+
+    with _opened(session, options) as opened:
+        return usecase.describe_machine(opened, target or _target_options(options))
 
 
 def find_target(*, session: Session | None = None, **options: Unpack[Keywords]) -> Target:

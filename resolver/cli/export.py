@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from resolver import api
 from resolver.cli import console
 from resolver.lockfile.write_file import write_file
 
@@ -29,23 +30,17 @@ def export(
     ] = Path("-"),
 ) -> None:
     """Write a lock as hashed requirements for uv or pip, or as constraints."""
-    from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
-    from resolver.lockfile.pylock import load_lock
-
-    locked = load_lock(lock)
-    file = shlex.quote(str(output))
-    match to:
-        case Form.UV:
-            text = render_uv(locked, source=lock.name)
-            use = f"Install it: uv pip sync --require-hashes {file}"
-        case Form.PIP:
-            text = render_pip(locked, source=lock.name)
-            use = f"Install it: pip install --no-deps --require-hashes -r {file}"
-        case Form.CONSTRAINTS:
-            text = render_constraints(locked, source=lock.name)
-            use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
+    text = api.export(lock, to.value)
     if str(output) == "-":
         console.data(text)
         return
     write_file(output, text)
+    file = shlex.quote(str(output))
+    match to:
+        case Form.UV:
+            use = f"Install it: uv pip sync --require-hashes {file}"
+        case Form.PIP:
+            use = f"Install it: pip install --no-deps --require-hashes -r {file}"
+        case Form.CONSTRAINTS:
+            use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
     console.words(f"Wrote {output}. {use}")

@@ -51,12 +51,20 @@ class Lock:
 
     def export(self, to: Form) -> str:
         """The lock as hashed requirements for uv or pip, or as constraints."""
-        match to:
-            case "uv":
-                return render_uv(self.pylock(), source="pylock.toml")
-            case "pip":
-                return render_pip(self.pylock(), source="pylock.toml")
-            case "constraints":
-                return render_constraints(self.pylock(), source="pylock.toml")
-            case _:
-                assert_never(to)
+        return export(self.pylock(), to, source="pylock.toml")
+
+
+def export(lock: Pylock, to: Form, *, source: str) -> str:
+    """A lock in the form that another tool takes; ``source`` is what its first line names.
+
+    Raises DamagedData when a package of the lock is not a wheel with a sha256.
+    """
+    match to:
+        case "uv":
+            return render_uv(lock, source=source)
+        case "pip":
+            return render_pip(lock, source=source)
+        case "constraints":
+            return render_constraints(lock, source=source)
+        case _:
+            assert_never(to)
