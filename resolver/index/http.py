@@ -76,7 +76,8 @@ class HttpClient:
 
     ``netrc_file`` is read when the first request needs it; then ``environ`` is checked for what
     httpx reads in it (UsageError). ``transport`` replaces the network in tests. A host that could
-    not be reached is remembered, and asked no more.
+    not be reached is remembered, and asked no more. ``clock`` gives seconds, of which only the
+    differences count.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class HttpClient:
         self._ca_file = ca_file
         self._environ = environ or {}
         self._transport = transport
-        self._clock = clock
+        self.clock = clock
         self._client: httpx.Client | None = None
         self._lock = threading.Lock()
         self._unreachable: dict[str, str] = {}
@@ -255,7 +256,7 @@ class HttpClient:
                 url=shown,
                 hint="run once without --offline, so that the cache holds it",
             )
-        deadline = self._clock() + total
+        deadline = self.clock() + total
         try:
             for attempt in stamina.retry_context(
                 on=wait_of,
@@ -284,7 +285,7 @@ class HttpClient:
         headers = task.headers()
         try:
             return run_within(
-                lambda: self._followed(task, url, headers, deadline), deadline - self._clock()
+                lambda: self._followed(task, url, headers, deadline), deadline - self.clock()
             )
         except TimeoutError as error:
             failed = Failed(_TOO_LONG, retry=False, host=task.quick)
@@ -381,7 +382,7 @@ class HttpClient:
             pieces = gunzip(pieces, redact(url))
         total = have
         for piece in pieces:
-            if self._clock() > deadline:
+            if self.clock() > deadline:
                 raise Failed(_TOO_LONG, retry=False)
             total += len(piece)
             if total > limit:

@@ -16,7 +16,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import BinaryIO, Literal
 
 from resolver.errors import AbilockError, DamagedData, DiskFailure, NotFound, Unreachable
@@ -168,7 +167,7 @@ class Wheelhouse:
         Gives whether the file came in more than one piece.
         """
         limit = item.size if item.size is not None else LARGEST
-        deadline = monotonic() + self._http.bounds.download + (item.size or 0) / SLOWEST
+        deadline = self._http.clock() + self._http.bounds.download + (item.size or 0) / SLOWEST
         joined = False
         for _ in range(_ROUNDS):
             before = sink.seek(0, os.SEEK_END)
@@ -177,11 +176,11 @@ class Wheelhouse:
                     url,
                     sink,
                     limit=limit,
-                    seconds=deadline - monotonic(),
+                    seconds=deadline - self._http.clock(),
                     on_bytes=lambda have: self._advanced(item, have),
                 )
             except Unreachable:
-                if sink.seek(0, os.SEEK_END) <= before or monotonic() >= deadline:
+                if sink.seek(0, os.SEEK_END) <= before or self._http.clock() >= deadline:
                     raise
                 joined = True
         raise Unreachable(

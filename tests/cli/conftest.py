@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,9 +16,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from resolver.cli.app import main
-from resolver.index.failure import Bounds
-from resolver.index.http import HttpClient
 from tests.support.lockcheck import check_text
+from tests.support.patience import PatientClient
 from tests.support.server import Server, serve
 from tests.support.wheels import BuiltWheel
 
@@ -135,26 +134,15 @@ def peek(url: str) -> bytes | None:
     return None if running is None else running.peek(unquote(parts.path))
 
 
-class Pace:
-    """The bounds of requests: long ones, or ``quick`` ones where time must run out."""
-
-    def __init__(self) -> None:
-        self.quick = False
-
-    def client(self, **options: Any) -> HttpClient:
-        short = Bounds(connect=5.0, read=0.8, total=1.2, download=1.2)
-        calm = Bounds(read=20.0, total=40.0, download=40.0)
-        bounds = short if self.quick else calm
-        return HttpClient(bounds=replace(bounds, first_wait=0.01, longest_wait=0.3), **options)
-
-
 @pytest.fixture
-def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
-    """Bounds that a test may make quick."""
-    made = Pace()
-    monkeypatch.setattr("resolver.index.http.HttpClient", made.client)
-    monkeypatch.setattr("resolver.index.wheelhouse.SLOWEST", 10**8)
-    return made
+def patience(monkeypatch: pytest.MonkeyPatch) -> type[PatientClient]:
+    """The client of all requests; a test may set what it never gets."""
+
+    class Client(PatientClient):
+        pass
+
+    monkeypatch.setattr("resolver.index.http.HttpClient", Client)
+    return Client
 
 
 @pytest.fixture

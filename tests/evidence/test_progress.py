@@ -27,7 +27,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def wait_for(shown: Terminal, text: str) -> bool:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if text in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue()):
             return True

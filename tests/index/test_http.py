@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable, Us
 from resolver.index.credential import Credential
 from resolver.index.failure import Bounds
 from resolver.index.http import HttpClient
+from tests.index.conftest import BOUNDS
 from tests.support.server import Reply, Server, gzip_bomb, ranged
 
 MakeClient = Callable[..., HttpClient]
@@ -67,9 +69,9 @@ FAULTS: list[tuple[str, Reply | list[Reply], type[AbilockError], str]] = [
     ),
     (
         "no answer",
-        Reply(delay=1.0),
+        Reply(silence=True),
         Unreachable,
-        "cannot read {url}/x: no answer within 0.4 s",
+        "cannot read {url}/x: no answer within 0.2 s",
     ),
     (
         "slow drip",
@@ -146,14 +148,18 @@ FAULTS: list[tuple[str, Reply | list[Reply], type[AbilockError], str]] = [
     ids=[fault[0] for fault in FAULTS],
 )
 def test_fault_gives_one_clear_error(
-    server: Server, client: HttpClient, reply: Reply, error: type[AbilockError], message: str
+    server: Server, make_client: MakeClient, reply: Reply, error: type[AbilockError], message: str
 ) -> None:
     server.routes["/x"] = reply
-    begun = time.monotonic()
+    bounds = BOUNDS
+    if "no answer" in message:
+        bounds = replace(BOUNDS, read=0.2)
+    elif "time bound" in message:
+        bounds = replace(BOUNDS, total=0.5)
+    client = make_client(bounds=bounds)
     with pytest.raises(error) as caught:
         client.get(f"{server.url}/x", limit=1000)
     assert str(caught.value) == message.format(url=server.url)
-    assert time.monotonic() - begun < 4
 
 
 @pytest.mark.parametrize(
@@ -282,7 +288,7 @@ def test_download_begins_anew_after_a_reset(server: Server, client: HttpClient) 
     [
         (
             httpx.ConnectTimeout("x"),
-            "no connection within 2 s",
+            "no connection within 60 s",
             "use --offline to work from the cache and the snapshots",
         ),
         (
@@ -414,8 +420,7 @@ def test_certificates_that_are_not_there(make_client: MakeClient, tmp_path: Path
 
 def test_headers_byte_by_byte_reach_the_total_bound(make_client: MakeClient) -> None:
     with dripping(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000) as url:
-        client = make_client(bounds=Bounds(read=5.0, total=0.5))
-        begun = time.monotonic()
+        client = make_client(bounds=replace(BOUNDS, total=0.5))
         for message in (
             f"cannot read {url}: the answer took too long (the total time bound)",
             f"cannot read {url}: the answer took too long (the total time bound) "
@@ -423,13 +428,12 @@ def test_headers_byte_by_byte_reach_the_total_bound(make_client: MakeClient) -> 
         ):
             with pytest.raises(Unreachable, match=re.escape(message) + "$"):
                 client.get(url)
-        assert time.monotonic() - begun < 2.0
 
 
 def test_chunk_that_never_begins_reaches_the_total_bound(make_client: MakeClient) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     with dripping(head + b"5;" + b"x" * 10_000, at_once=len(head)) as url:
-        client = make_client(bounds=Bounds(read=5.0, total=0.5))
+        client = make_client(bounds=replace(BOUNDS, total=0.5))
         with pytest.raises(Unreachable, match="the total time bound"):
             client.get(url)
 
@@ -461,7 +465,7 @@ def dripping(text: bytes, *, at_once: int = 0) -> Iterator[str]:
 
 def fetch(client: HttpClient, url: str, have: bytes = b"", *, limit: int = 100) -> bytes:
     sink = BytesIO(have)
-    client.resume(url, sink, limit=limit, seconds=5.0)
+    client.resume(url, sink, limit=limit, seconds=60.0)
     return sink.getvalue()
 
 
@@ -478,7 +482,7 @@ def test_resume_after_a_break_goes_on_where_it_stopped(server: Server, client: H
     server.routes["/x"] = lambda request: next(answers)(request)
     told: list[int] = []
     sink = BytesIO()
-    client.resume(f"{server.url}/x", sink, limit=10, seconds=5.0, on_bytes=told.append)
+    client.resume(f"{server.url}/x", sink, limit=10, seconds=60.0, on_bytes=told.append)
     assert sink.getvalue() == b"0123456789"
     assert told[0] == 0
     assert told[-1] == 10

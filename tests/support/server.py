@@ -33,13 +33,15 @@ class Request:
 class Reply:
     """What goes out.
 
-    ``delay`` seconds pass before the first byte and ``drip`` seconds after each byte of the body;
-    ``cut`` closes the connection after so many bytes; ``reset`` answers with a TCP reset.
+    ``silence`` lasts until the client hangs up; ``delay`` seconds pass before the first byte and
+    ``drip`` seconds after each byte of the body; ``cut`` closes the connection after so many bytes;
+    ``reset`` answers with a TCP reset.
     """
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    silence: bool = False
     delay: float = 0.0
     drip: float = 0.0
     cut: int | None = None
@@ -202,6 +204,10 @@ def serve() -> Iterator[Server]:
 
 
 def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+    if reply.silence:
+        handler.connection.recv(1)
+        handler.close_connection = True
+        return
     if reply.delay:
         time.sleep(reply.delay)
     connection: socket.socket = handler.connection
