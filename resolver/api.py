@@ -133,7 +133,7 @@ def resolve(
     pre: bool = False,
     exclude_newer: str | date | None = None,
     keep: Path | str | None = None,
-    upgrade: Iterable[str] = (),
+    upgrade: Iterable[str] | bool = (),
     fetch_hashes: bool = False,
     **options: Unpack[Keywords],
 ) -> ResolveResult:
@@ -144,27 +144,31 @@ def resolve(
     solve is taken from ``[tool.abilock]``.
     ``constraints`` narrow versions and ask for nothing, ``overrides`` replace what any package
     requires. ``keep`` is a lock whose pins are kept where it was made for this machine, but
-    those of ``upgrade``, which may say versions: ``rich<15``. ``strict`` accepts
-    measured or reported pairs only; without ``tuples`` nothing counts that was reported or declared
-    outside the wheels. ``exclude_newer`` is a day or a time.
+    those of ``upgrade``, which may say versions: ``rich<15``; True frees them all. ``strict``
+    accepts measured or reported pairs only; without ``tuples`` nothing counts that was reported or
+    declared outside the wheels. ``exclude_newer`` is a day or a time.
     """
     from resolver.lockfile.requirements_txt import DEFAULT_ORIGIN, collect
     from resolver.solve.request import Request
     from resolver.usecase import resolve as usecase
     from resolver.usecase.kept_pins import load_kept
+    from resolver.usecase.repeated import repeat
     from resolver.usecase.requested import state
     from resolver.usecase.session import parse_day
 
     with _opened(session, options) as opened:
         here = _target(opened, target, options)
         items = _items(requirements)
+        constraints, overrides = tuple(constraints), tuple(overrides)
+        free = () if isinstance(upgrade, bool) else tuple(upgrade)
+        lock = None if keep is None or upgrade is True or str(keep) == "-" else Path(keep)
         stated = collect(
             [item for item in items if isinstance(item, str)],
             [item for item in items if isinstance(item, Path)],
             project := opened.project,
         )
         exclude_newer = exclude_newer or project.text("exclude-newer")
-        kept = load_kept(None if keep is None else Path(keep), upgrade, here)
+        kept = load_kept(lock, free, here)
         return usecase.resolve(
             opened,
             usecase.ResolveRequest(
@@ -178,6 +182,26 @@ def resolve(
                     strict=strict or project.flag("strict"),
                     pre=pre or project.flag("pre"),
                     locked=kept.versions,
+                    options=repeat(
+                        _said(target, options),
+                        opened.options,
+                        flags=(
+                            ("--pre", pre),
+                            ("--no-tuples", not tuples),
+                            ("--strict", strict),
+                            ("--fetch-hashes", fetch_hashes),
+                            ("--upgrade", upgrade is True),
+                        ),
+                        values=(
+                            *(("-c", item) for item in constraints if isinstance(item, Path)),
+                            *(("--override", item) for item in overrides if isinstance(item, Path)),
+                            ("--exclude-newer", exclude_newer),
+                            ("--prefer", prefer),
+                            *(("--upgrade-package", name) for name in free),
+                            ("-o", None if str(keep) == "pylock.toml" else keep),
+                        ),
+                        files=items,
+                    ),
                 ),
                 overrides=state(overrides),
                 notes=kept.notes,
@@ -202,6 +226,7 @@ def why(
     """
     from resolver.solve.request import Request
     from resolver.usecase import why as usecase
+    from resolver.usecase.repeated import repeat
     from resolver.usecase.requested import state
 
     notes: list[str] = []
@@ -218,7 +243,11 @@ def why(
             requirements=stated,
             use_tuples=tuples and not opened.project.flag("no-tuples"),
             pre=pre,
-            options=usecase.repeated_options(_said(target, options), pre=pre),
+            options=repeat(
+                _said(target, options),
+                opened.options,
+                flags=(("--pre", pre), ("--no-tuples", not tuples)),
+            ),
         )
         return usecase.why(opened, usecase.WhyRequest(target=here, wish=wish, notes=tuple(notes)))
 

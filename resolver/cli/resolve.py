@@ -138,8 +138,8 @@ def resolve(
             strict=strict,
             pre=pre,
             exclude_newer=exclude_newer,
-            keep=None if upgrade or to_stdout else output,
-            upgrade=upgrade_package or (),
+            keep=output,
+            upgrade=True if upgrade else upgrade_package or (),
             fetch_hashes=fetch_hashes,
         )
     if answer.lock is not None and to_stdout:

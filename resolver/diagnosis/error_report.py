@@ -20,6 +20,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.lockfile.frozen import find_left_out
 from resolver.lockfile.requirements_txt import Stated
+from resolver.model.command import Command, Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
@@ -28,8 +29,10 @@ from resolver.model.outcome import Alternative, Change, Judgement
 from resolver.model.plural import counted
 from resolver.model.reason import Reason
 from resolver.model.target import Target
+from resolver.solve.command_line import resolve_command
 
 _NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
+_NOTHING = Repeated()
 _NO_MESSAGE = "the text holds no message that abilock knows"
 
 # Judges a set on the machine of the error, or for another CUDA release there.
@@ -151,11 +154,11 @@ def explain(
     setting: Setting,
     host: Host,
     judge_set: JudgeHere | None,
-    repeated: tuple[str, ...] = (),
+    repeated: Repeated = _NOTHING,
 ) -> tuple[ErrorReport, Judgement | None]:
     """Explain the faults, and judge the set where the machine is known.
 
-    ``repeated`` are the options of the machine that commands have too.
+    ``repeated`` are the options of the user that commands have too.
     """
     known = base.facts
     explainer = FaultExplainer(
@@ -167,7 +170,7 @@ def explain(
     faults = explainer.explain(setting.paste)
     wanted = _wanted(known, setting, faults)
     judgement: Judgement | None = None
-    commands: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     locks: tuple[str, ...] = ()
     notes = setting.notes
     if not faults:
@@ -208,7 +211,7 @@ def explain(
             },
             sources=setting.sources,
             asks=setting.asks,
-            commands=commands,
+            commands=tuple(map(str, commands)),
             locks=locks,
             notes=notes,
         ),
@@ -250,23 +253,15 @@ def _unpinned(wanted: tuple[Stated, ...]) -> tuple[Stated, ...]:
     return tuple((Requirement(requirement.name), origin) for requirement, origin in wanted)
 
 
-def _command(wanted: Iterable[Stated], target: Target, repeated: tuple[str, ...]) -> str:
-    arch = ",".join(str(a).replace("_", "") for a in target.archs)
-    quoted = " ".join(_quoted(str(requirement)) for requirement, _ in wanted)
-    return " ".join(
-        ["abilock resolve", quoted, f"--cuda {target.cuda}", f"--arch {arch}", *repeated]
-    )
-
-
-def _quoted(text: str) -> str:
-    return text if text.replace("-", "").replace("_", "").isalnum() else f"'{text}'"
+def _command(wanted: Iterable[Stated], target: Target, repeated: Repeated) -> Command:
+    return resolve_command((str(requirement) for requirement, _ in wanted), target, repeated)
 
 
 def _with_cures(
     judgement: Judgement,
     trials: Iterable[tuple[tuple[Stated, ...], Change]],
     judge_set: JudgeHere,
-    repeated: tuple[str, ...],
+    repeated: Repeated,
 ) -> Judgement:
     """The judgement with its alternatives by how well they are known, the best first.
 

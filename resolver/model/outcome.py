@@ -9,6 +9,7 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
@@ -68,6 +69,17 @@ class Conflict:
     proof: Proof | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """What to give up, in words; and the command without it, where a command line can say it."""
+
+    text: str
+    command: Command | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The answer to ``resolve``. ``packages`` is sorted by name; empty on a conflict.
@@ -84,7 +96,7 @@ class Outcome:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     conflict: Conflict | None = None
-    relaxations: tuple[str, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
 
     def package(self, name: str) -> Package | None:
         """The package of that normalized name, None where the solution has none."""
@@ -107,7 +119,7 @@ class Alternative:
     changes: tuple[Change, ...]
     verdict: Literal["accepted", "rejected", "unknown"]
     grade: Grade
-    command: str
+    command: Command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

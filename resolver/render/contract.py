@@ -87,6 +87,7 @@ class ResolveModel(_Model):
     notes: list[str]
     conflict: ConflictModel | None
     relaxations: list[str]
+    relaxation_commands: list[str | None]
 
 
 class ChangeModel(_Model):

@@ -129,7 +129,11 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
         reasons=[reason_model(reason) for reason in outcome.reasons],
         notes=list(outcome.notes),
         conflict=conflict,
-        relaxations=list(outcome.relaxations),
+        relaxations=list(map(str, outcome.relaxations)),
+        relaxation_commands=[
+            None if relaxation.command is None else str(relaxation.command)
+            for relaxation in outcome.relaxations
+        ],
     )
 
 
@@ -151,7 +155,7 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
                 ],
                 verdict=alternative.verdict,
                 grade=alternative.grade,
-                command=alternative.command,
+                command=str(alternative.command),
             )
             for alternative in judgement.alternatives
         ],

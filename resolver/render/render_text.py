@@ -160,7 +160,10 @@ def _no_solution(outcome: Outcome, conflict: Conflict, verbose: bool) -> Iterato
             else "Each of these alone solves it"
         )
         yield f"{one}:"
-        yield from (f"  {text}" for text in outcome.relaxations)
+        for relaxation in outcome.relaxations:
+            yield f"  {relaxation}"
+            if relaxation.command is not None:
+                yield f"    {relaxation.command}"
     yield from _notes(outcome.notes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -14,12 +14,14 @@ from packaging.version import Version
 
 from resolver.errors import IndexFailure
 from resolver.model.artifact import Artifact
+from resolver.model.command import Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.solve.command_line import pinned_to, resolve_command
 from resolver.solve.near import Distance, around, distance, pinned
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
@@ -95,11 +97,15 @@ class Neighbours:
                     return  # the next one lies further off
 
     def other_python(self, codes: set[Code]) -> Iterator[Trial]:
-        """Another Python, the nearest first."""
+        """Another Python with a lock of its own, the nearest first."""
         if self._elsewhere is None or Code.PYTHON_UNSUPPORTED not in codes:
             return
         target = self._workspace.target
-        others = [p for p in _PYTHONS if (p.major, p.minor) != target.python_minor]
+        others = [
+            python
+            for python in _PYTHONS
+            if target.free_threaded or (python.major, python.minor) != target.python_minor
+        ]
         others.sort(key=lambda p: (abs(p.minor - target.python.minor), p.minor))
         for python in others[:_PYTHON_TRIALS]:
             other = replace(target, python=python, free_threaded=False)
@@ -169,7 +175,11 @@ class Neighbours:
             changes=changes,
             verdict="accepted",
             grade=self._grade(trial, outcome),
-            command=command_of(outcome, trial.requirements, self._repeated(trial)),
+            command=resolve_command(
+                pinned_to(outcome, trial.requirements),
+                outcome.target,
+                self.repeated(outcome.target),
+            ),
         )
         self.hit = True
         return alternative, self._rank(alternative)
@@ -219,18 +229,18 @@ class Neighbours:
             locked={},
         )
 
-    def _repeated(self, trial: Trial) -> Request:
-        """The request with the options that the trial's command repeats."""
-        if trial.target is None or trial.target.python == self._workspace.target.python:
-            return self._request
-        others = [o for o in self._request.options if not o.startswith("--python")]
-        return replace(self._request, options=(*others, f"--python {trial.target.python_short}"))
+    def repeated(self, target: Target) -> Repeated:
+        """The user's options for a command that is for ``target``."""
+        here = self._workspace.target
+        if target.python_short == here.python_short:
+            return self._request.options
+        return self._request.options.having("--python", target.python_short)
 
     def _changes(self, trial: Trial, outcome: Outcome) -> Iterator[Change]:
         target = self._workspace.target
         if outcome.target.cuda != target.cuda:
             yield Change(name=CUDA, before=str(target.cuda), after=str(outcome.target.cuda))
-        if outcome.target.python != target.python:
+        if outcome.target.python_short != target.python_short:
             yield Change(name=PYTHON, before=target.python_short, after=outcome.target.python_short)
         for requirement in sorted(trial.requirements, key=lambda r: canonicalize_name(r.name)):
             name = canonicalize_name(requirement.name)
@@ -263,11 +273,12 @@ class Neighbours:
         sizes = [self._size(change) for change in alternative.changes]
         grade = alternative.grade
         assumed = grade is Grade.ASSUMED
-        return (assumed, len(sizes), grade.rank, max(sizes), alternative.command)
+        return (assumed, len(sizes), grade.rank, max(sizes), str(alternative.command))
 
     def _size(self, change: Change) -> Distance:
         if change.name in (CUDA, PYTHON):
-            before, after = Version(change.before or "0"), Version(change.after or "0")
+            # The free-threaded build is another build of a Python.
+            before, after = (Version((v or "0").rstrip("t")) for v in (change.before, change.after))
             return distance(before, after)
         name = NormalizedName(change.name)
         exact = pinned(self._asked[name].specifier)
@@ -295,17 +306,3 @@ def without_version(requirement: Requirement) -> Requirement:
     free = Requirement(str(requirement))
     free.specifier = SpecifierSet()
     return free
-
-
-def command_of(outcome: Outcome, requirements: Iterable[Requirement], request: Request) -> str:
-    """The command that locks a solution: what was asked for, in the versions that it has."""
-    pins = []
-    for requirement in requirements:
-        package = outcome.package(canonicalize_name(requirement.name))
-        if package is not None:
-            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-            pins.append(f"'{package.artifact.name}{extras}=={package.artifact.version}'")
-    target = outcome.target
-    arch = ",".join(str(a).replace("_", "") for a in target.archs)
-    words = [*sorted(pins), f"--cuda {target.cuda}", f"--arch {arch}", *request.options]
-    return " ".join(["abilock resolve", *words])

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
-from resolver.model.outcome import Change, Outcome
+from resolver.model.outcome import Change, Outcome, Relaxation
+from resolver.model.target import Target
+from resolver.solve.command_line import request_command
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours, Trial
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
@@ -25,7 +28,7 @@ def find_relaxations(
     request: Request,
     outcome: Outcome,
     elsewhere: Elsewhere | None = None,
-) -> tuple[str, ...]:
+) -> tuple[Relaxation, ...]:
     """What to give up so that ``outcome``, a conflict, becomes a solution; empty where nothing is.
 
     In this order: the version of one request, one extra, one constraint, ``--strict``, ``--pre``,
@@ -35,9 +38,9 @@ def find_relaxations(
     if outcome.conflict is None:
         return ()
     search = _Relaxations(workspace, knowledge, request, outcome, elsewhere)
-    found: list[str] = []
-    for text in search.texts():
-        found.append(text)
+    found: list[Relaxation] = []
+    for relaxation in search.all():
+        found.append(relaxation)
         if len(found) == _ENOUGH:
             break
     return tuple(found)
@@ -68,29 +71,28 @@ class _Relaxations:
             )
         ]
 
-    def texts(self) -> Iterator[str]:
-        """One relaxation after the other, in words."""
+    def all(self) -> Iterator[Relaxation]:
+        """One relaxation after the other."""
+        request = self._request
         freed = set()
-        for name, text in self._releases():
+        for name, relaxation in self._releases():
             freed.add(name)
-            yield text
+            yield relaxation
         yield from self._extras()
         yield from self._constraints()
-        if self._request.strict and self._solves(replace(self._request, strict=False)):
-            yield "without --strict"
-        if not self._request.pre and self._solves(replace(self._request, pre=True)):
-            yield "with --pre"
+        if request.strict:
+            loose = replace(request, strict=False, options=request.options.without("--strict"))
+            said = loose.options != request.options  # else the project's settings say it
+            yield from self._solved("without --strict", loose, said=said)
+        if not request.pre:
+            early = replace(request, pre=True, options=request.options.having("--pre"))
+            yield from self._solved("with --pre", early)
         yield from self._targets()
         for requirement in self._core:
-            if canonicalize_name(requirement.name) in freed:
-                continue
-            rest = tuple(
-                stated for stated in self._request.requirements if stated[0] is not requirement
-            )
-            if rest and self._solves(replace(self._request, requirements=rest)):
-                yield f"without {requirement}"
+            if canonicalize_name(requirement.name) not in freed and len(request.requirements) > 1:
+                yield from self._solved(f"without {requirement}", self._with(requirement, None))
 
-    def _releases(self) -> Iterator[tuple[NormalizedName, str]]:
+    def _releases(self) -> Iterator[tuple[NormalizedName, Relaxation]]:
         names = [canonicalize_name(requirement.name) for requirement in self._core]
         for trial in self._neighbours.other_releases(1, names):
             if (solved := self._try(trial)) is not None:
@@ -98,40 +100,60 @@ class _Relaxations:
                 changes = [c for c in solved if c.name == name]
                 if changes:
                     asked = next(r for r in self._core if canonicalize_name(r.name) == name)
-                    extras = f"[{','.join(sorted(asked.extras))}]" if asked.extras else ""
-                    yield name, f"{name}{extras} {changes[0].after} in place of {asked}"
+                    pin = Requirement(str(asked))
+                    pin.specifier = SpecifierSet(f"=={changes[0].after}")
+                    text = f"{_bare(pin)} {changes[0].after} in place of {asked}"
+                    yield name, self._told(text, self._with(asked, pin))
 
-    def _extras(self) -> Iterator[str]:
+    def _extras(self) -> Iterator[Relaxation]:
         for requirement in self._core:
             for extra in sorted(requirement.extras):
                 bare = Requirement(str(requirement))
                 bare.extras.remove(extra)
-                rest = tuple(
-                    (bare if asked is requirement else asked, origin)
-                    for asked, origin in self._request.requirements
-                )
-                if self._solves(replace(self._request, requirements=rest)):
-                    yield f"without the extra {extra} of {requirement}"
+                text = f"without the extra {extra} of {requirement}"
+                yield from self._solved(text, self._with(requirement, bare))
 
-    def _constraints(self) -> Iterator[str]:
+    def _constraints(self) -> Iterator[Relaxation]:
         for stated in self._request.constraints:
             rest = tuple(other for other in self._request.constraints if other is not stated)
             if self._solves(replace(self._request, constraints=rest)):
-                yield f"without the constraint {stated[0]} ({stated[1]})"
+                # The line of a file: no option takes it away.
+                yield Relaxation(f"without the constraint {stated[0]} ({stated[1]})")
 
-    def _targets(self) -> Iterator[str]:
+    def _targets(self) -> Iterator[Relaxation]:
         for trials in (
             self._neighbours.other_cuda(self._codes),
             self._neighbours.other_python(self._codes),
         ):
             for trial in trials:
                 solved = self._try(trial)
-                if solved is not None:
-                    yield from (
-                        f"with {_OPTIONS[change.name]} {change.after}"
-                        for change in solved
-                        if change.name in _OPTIONS
+                if solved is None or trial.target is None:
+                    continue
+                repeated = self._neighbours.repeated(trial.target)
+                request = replace(self._request, options=repeated)
+                yield from (
+                    self._told(
+                        f"with {_OPTIONS[change.name]} {change.after}", request, trial.target
                     )
+                    for change in solved
+                    if change.name in _OPTIONS
+                )
+
+    def _with(self, requirement: Requirement, other: Requirement | None) -> Request:
+        """The request with another requirement in place of one, or without it."""
+        rest = (
+            (other if asked is requirement else asked, origin)
+            for asked, origin in self._request.requirements
+        )
+        stated = tuple((asked, origin) for asked, origin in rest if asked is not None)
+        return replace(self._request, requirements=stated)
+
+    def _solved(self, text: str, request: Request, *, said: bool = True) -> Iterator[Relaxation]:
+        if self._solves(request):
+            yield self._told(text, request) if said else Relaxation(text)
+
+    def _told(self, text: str, request: Request, target: Target | None = None) -> Relaxation:
+        return Relaxation(text, request_command(self._request, request, target or self._target))
 
     def _try(self, trial: Trial) -> tuple[Change, ...] | None:
         if self._neighbours.solves >= MAX_SOLVES:
@@ -147,3 +169,9 @@ class _Relaxations:
 
 
 _OPTIONS = {CUDA: "--cuda", PYTHON: "--python"}
+
+
+def _bare(requirement: Requirement) -> str:
+    """The name with its extras."""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    return f"{canonicalize_name(requirement.name)}{extras}"

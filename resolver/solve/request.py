@@ -10,6 +10,11 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.model.command import Repeated
+
+# Where the arguments of a command line were stated.
+REQUESTED = "requested"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -19,7 +24,7 @@ class Request:
     ``is_default``, that nothing was named but the default stack. ``locked`` are the pins of an
     existing lock that are to be kept, ``nearest`` by project the versions to try first.
     ``requirements`` and ``constraints`` come with the words for where they were stated.
-    ``options`` are what commands repeat of the user's own: ``--python 3.12``.
+    ``options`` are what commands that are told repeat of the user's own.
     """
 
     requirements: tuple[tuple[Requirement, str], ...]
@@ -31,4 +36,4 @@ class Request:
     pre: bool = False
     locked: Mapping[NormalizedName, Version] = field(default_factory=dict)
     nearest: Mapping[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
+    options: Repeated = field(default_factory=Repeated)

@@ -15,9 +15,10 @@ from resolver.model.options import TargetOptions
 from resolver.model.outcome import Judgement
 from resolver.model.target import Target
 from resolver.solve.request import Request
+from resolver.usecase.repeated import repeat
 from resolver.usecase.session import Session
 from resolver.usecase.target_options import make_target
-from resolver.usecase.why import WhyRequest, repeated_options, why
+from resolver.usecase.why import WhyRequest, why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,8 @@ def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
     freezes = [(path, load_text(path)) for path in request.freezes]
     setting = find_setting(base.facts, request.text, request.options, wish.requirements, freezes)
     given = setting.given
-    repeated = repeated_options(given, pre=False)
+    flags = (("--pre", wish.pre), ("--no-tuples", not wish.use_tuples))
+    repeated = repeat(given, session.options, flags=flags)
     target, judge_here = None, None
     if given.cuda is not None and (given.arch is not None or given.gpu is not None):
         target = here = make_target(base.facts, given, world, tell=session.tell)

@@ -80,7 +80,7 @@ class ResolveResult:
     @property
     def relaxations(self) -> tuple[str, ...]:
         """What to give up, any one of them, so that a conflict solves."""
-        return self.outcome.relaxations
+        return tuple(map(str, self.outcome.relaxations))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Judgement, Pair
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target
@@ -95,16 +94,3 @@ def why(session: Session, request: WhyRequest) -> WhyResult:
     with elsewhere(request.target) as workspace:
         judgement = judge(workspace, base.facts, wish, elsewhere)
     return WhyResult(judgement=replace(judgement, notes=(*judgement.notes, *request.notes)))
-
-
-def repeated_options(options: TargetOptions, *, pre: bool) -> tuple[str, ...]:
-    """The options of a command line that a command told to the user must have too."""
-    given = {
-        "--python": options.python,
-        "--machine": options.machine,
-        "--glibc": options.glibc,
-        "--driver": options.driver,
-        "--toolkit": options.toolkit,
-    }
-    words = [f"{name} {value}" for name, value in given.items() if value is not None]
-    return (*words, "--pre") if pre else tuple(words)

@@ -12,6 +12,7 @@ from resolver.diagnosis.error_report import JudgeHere, explain, find_setting
 from resolver.errors import Unreachable
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
+from resolver.model.command import Command
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport
 from resolver.model.options import TargetOptions
@@ -109,12 +110,12 @@ def test_the_best_known_alternative_is_the_cure() -> None:
             changes=(Change(name="torch", before="2.9.1+cu130", after=after),),
             verdict="accepted",
             grade=grade,
-            command=f"abilock resolve 'torch=={after}'",
+            command=Command.of("abilock", "resolve", f"torch=={after}"),
         )
         for after, grade in (("2.9.0", Grade.ASSUMED), ("2.8.0", Grade.MEASURED))
     ]
     report, judgement = ask(SYMBOL, answering("rejected", [], alternatives=tuple(found)))
-    assert report.commands == ("abilock resolve 'torch==2.8.0'",)
+    assert report.commands == ("abilock resolve torch==2.8.0",)
     assert "torch 2.8.0 (not 2.9.1+cu130) (measured; it was solved)" in error_text(
         report, judgement
     )
@@ -139,7 +140,7 @@ def test_the_build_with_the_other_abi_is_a_cure_where_it_solves(verdict: Any) ->
         return answering(verdict if is_other else "rejected", asked)(wanted, cuda)
 
     report, judgement = ask(FLASH, judge_set)
-    command = f"abilock resolve 'torch==2.6.0+cu124' 'flash-attn=={OTHER}' --cuda 13.0 --arch sm120"
+    command = f"abilock resolve torch==2.6.0+cu124 flash-attn=={OTHER} --cuda 13.0 --arch sm120"
     assert report.commands == ((command,) if verdict == "accepted" else ())
     assert judgement is not None
     assert report.notes == ()

@@ -122,6 +122,7 @@ version-conflict: b<1
 
 This alone solves it:
   b 2.0 in place of b<1
+    abilock resolve a b==2.0 --cuda 13.0 --arch sm120 --python 3.12 --machine x86_64 --glibc 2.35
 """
     )
     assert Path("pylock.toml").read_bytes() == first

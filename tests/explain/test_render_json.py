@@ -150,7 +150,7 @@ def test_an_alternative() -> None:
         "change": [{"name": "torch", "from": "2.10.0", "to": "2.9.1"}],
         "verdict": "accepted",
         "grade": "reported",
-        "command": "abilock resolve 'ext==1.0' 'torch==2.9.1' --cuda 13.0 --arch sm120",
+        "command": "abilock resolve ext==1.0 torch==2.9.1 --cuda 13.0 --arch sm120",
     }
 
 

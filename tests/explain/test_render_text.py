@@ -320,7 +320,7 @@ missing-symbol: ext 1.0 with torch 2.10.0
 
 Use instead:
   torch 2.9.1 (not 2.10.0): reported, and it solves
-    abilock resolve 'ext==1.0' 'torch==2.9.1' --cuda 13.0 --arch sm120
+    abilock resolve ext==1.0 torch==2.9.1 --cuda 13.0 --arch sm120
 
 Also:
   - Rebuild it.

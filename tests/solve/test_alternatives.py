@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
+from resolver.model.command import Repeated
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import CUDA, HostNeed
 from resolver.model.knowledge import CudaRelease, KnownTuple, Successor
@@ -81,14 +84,19 @@ def find(text: str, *asked: str, **options: Any) -> list[Alternative]:
     again = judge(open_at(target), known, request, elsewhere)
     assert again.alternatives == judgement.alternatives
     for alternative in judgement.alternatives:
-        pins, *words = alternative.command.removeprefix("abilock resolve ").split(" --")
-        there = dict(word.split(" ", 1) for word in words if " " in word)
+        program, command, *words = alternative.command.argv
+        assert (program, command) == ("abilock", "resolve")
+        assert shlex.split(str(alternative.command)) == [program, command, *words]
+        start = words.index("--cuda")
+        requirements = words[:start]
+        there = dict(itertools.pairwise(words[start:]))
+        python = there.get("--python", target.python_short)
         other = replace(
             target,
-            cuda=CudaVersion.parse(there["cuda"]),
-            python=Version(f"{there['python']}.0") if "python" in there else target.python,
+            cuda=CudaVersion.parse(there["--cuda"]),
+            python=Version(f"{python.rstrip('t')}.0"),
+            free_threaded=python.endswith("t"),
         )
-        requirements = [str(Requirement(pin.strip("'"))) for pin in pins.split(" ")]
         outcome = resolve(open_at(other), known, make_request(*requirements))
         assert outcome.verdict == "solved", alternative.command
     return list(judgement.alternatives)
@@ -145,11 +153,15 @@ def test_other_releases(text: str, asked: list[str], expected: list[str]) -> Non
 def test_the_command_repeats_the_users_options() -> None:
     text = TORCH + "ext 1 extras:x needs torch==2.9.1"
     (found,) = find(
-        text, "torch==2.10.0", "ext[x]==1", options=("--python 3.12", "--driver 580", "--pre")
+        text,
+        "torch==2.10.0",
+        "ext[x]==1",
+        target=make_target(driver="580.65.06"),
+        options=Repeated.of("--cuda 13.0", "--python 3.12", "--index 'a=a b'", "--pre"),
     )
-    assert found.command == (
-        "abilock resolve 'ext[x]==1' 'torch==2.9.1' --cuda 13.0 --arch sm120 --python 3.12 "
-        "--driver 580 --pre"
+    assert str(found.command) == (
+        "abilock resolve 'ext[x]==1' torch==2.9.1 --cuda 13.0 --arch sm120 --python 3.12 "
+        "--driver 580.65.06 --index 'a=a b' --pre"
     )
 
 
@@ -176,7 +188,7 @@ def test_another_cuda_release_that_the_files_serve() -> None:
         rules=by_local,
     )
     assert list(map(told, found)) == ["<cuda> 13.0 -> 12.8"]
-    assert found[0].command == "abilock resolve 'torch==2.9.1+cu128' --cuda 12.8 --arch sm120"
+    assert str(found[0].command) == "abilock resolve torch==2.9.1+cu128 --cuda 12.8 --arch sm120"
 
 
 def test_a_cuda_release_must_know_the_gpu_and_run_on_the_driver() -> None:
@@ -192,9 +204,23 @@ def test_a_cuda_release_must_know_the_gpu_and_run_on_the_driver() -> None:
 
 
 def test_another_python() -> None:
-    found = find("a 1 cp311-cp311-linux_x86_64", "a==1", options=("--python 3.12",))
+    said = Repeated.of("--python 3.12")
+    found = find("a 1 cp311-cp311-linux_x86_64", "a==1", options=said)
     assert list(map(told, found)) == ["<python> 3.12 -> 3.11"]
-    assert found[0].command == "abilock resolve 'a==1' --cuda 13.0 --arch sm120 --python 3.11"
+    command = "abilock resolve a==1 --cuda 13.0 --arch sm120 --python 3.11"
+    assert str(found[0].command) == command
+
+
+def test_the_same_python_with_a_lock() -> None:
+    found = find(
+        "a 1 cp313-cp313-linux_x86_64\na 2 cp312-cp312-linux_x86_64",
+        "a==1",
+        target=make_target(python="3.13.0", free_threaded=True),
+        options=Repeated.of("--python 3.13t"),
+    )
+    assert list(map(told, found)) == ["<python> 3.13t -> 3.13"]
+    command = "abilock resolve a==1 --cuda 13.0 --arch sm120 --python 3.13"
+    assert str(found[0].command) == command
 
 
 def test_the_successor_of_a_project() -> None:
@@ -372,7 +398,7 @@ def test_what_is_offered_solves_on_any_index(text: str, asked: list[str]) -> Non
     request = make_request(*asked)
     judgement = judge(make_workspace(index), known, request)
     for alternative in judgement.alternatives:
-        pins = [word.strip("'") for word in alternative.command.split() if "==" in word]
+        pins = [word for word in alternative.command.argv if "==" in word]
         assert solvable(pins, index.releases, ENVIRONMENT, Rulebook()), alternative.command
         assert {Requirement(pin).name for pin in pins} == {Requirement(a).name for a in asked}
         assert alternative.changes

@@ -39,7 +39,7 @@ def relax(text: str, *asked: str, **options: Any) -> list[str]:
         outcome = resolve(workspace, known, request)
         found = find_relaxations(workspace, known, request, outcome, elsewhere)
         assert find_relaxations(workspace, known, request, outcome, elsewhere) == found
-    return list(found)
+    return list(map(str, found))
 
 
 CASES = [

@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from resolver.compat.load import load_knowledge
 from resolver.model.artifact import Listing
+from resolver.model.command import Command
 from resolver.model.cuda import CudaVersion
 from resolver.model.outcome import Alternative, Change
 from resolver.model.reason import Grade
@@ -101,7 +102,7 @@ def test_no_advice_on_what_does_not_live_beside_torch() -> None:
 def test_no_advice_where_another_release_serves() -> None:
     change = Change(name="ext", before="1.0", after="1.1")
     other = Alternative(
-        changes=(change,), verdict="accepted", grade=Grade.MEASURED, command="abilock"
+        changes=(change,), verdict="accepted", grade=Grade.MEASURED, command=Command.of("abilock")
     )
     reason = make_reason("missing-symbol", "ext 1.0+cu130")
     assert advise(reason, alternatives=(other,)) == []
