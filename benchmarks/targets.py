@@ -178,8 +178,9 @@ def ask_all(
 
 def _task(task: tuple[Cell, bool, Path | None, int]) -> Answer:
     cell, online, cache, limit = task
+    kept = environment()
     os.environ.clear()
-    os.environ.update(environment())
+    os.environ.update(kept)
     return ask(cell, online=online, cache=cache, limit=limit)
 
 

@@ -1,7 +1,7 @@
 """``abilock knowledge learn``: record what an answer without a network needs.
 
 Of a known-good set: the pins of its closure and its files, solved for every Python and machine that
-it speaks for. Of wheels: what their bytes say.
+it speaks for. Of wheels: what their bytes say, or their listing and metadata alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 from packaging.requirements import Requirement
+from packaging.tags import Tag
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
@@ -35,9 +36,9 @@ from resolver.render.render_text import conflict_text
 from resolver.solve import strategy
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
-from resolver.usecase.session import Session, parse_day, read_facts
+from resolver.usecase.session import Connection, Session, parse_day, read_facts
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 MACHINES = ("x86_64", "aarch64")
 # Files for a newer glibc are recorded too: the target decides which of them it takes.
 _GLIBC = (2, 39)
@@ -54,11 +55,17 @@ def learn(
     full: Annotated[
         bool, typer.Option("--full", help="Read the wheels' device code too: whole downloads.")
     ] = False,
+    files: Annotated[
+        bool,
+        typer.Option("--files", help="Record the files of releases for --offline; read no wheel."),
+    ] = False,
     path: Annotated[
         Path | None, typer.Option("--knowledge", help="The database, in place of the shipped one.")
     ] = None,
 ) -> None:
-    """Record a known-good set's closure, or the evidence of wheels on the default index."""
+    """Record a known-good set's closure, or the files or evidence of releases."""
+    if full and files:
+        raise UsageError("--full reads wheels and --files reads none", hint="give one of them")
     root = path or knowledge_path()
     known = load_knowledge(root)
     sets = {known_tuple.id: known_tuple for known_tuple in known.tuples}
@@ -72,6 +79,8 @@ def learn(
                 hint="abilock knowledge list tuple names the sets; wheels are named as "
                 "'sgl-kernel>=0.3.18'",
             )
+        elif files:
+            _learn_files(known, text, root)
         else:
             _learn_wheels(known, text, root, full)
 
@@ -110,18 +119,10 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
     facts = {fact.sha256: fact for fact in pack.all(project)}
     options = IndexOptions(channels=(DEFAULT_CHANNEL,))
     with Session(options=options, root=root) as session, session.connect() as connection:
-        wanted = {
-            artifact.filename: artifact
-            for target in _platforms(known)
-            for listing in connection.index.listings(project)
-            for version in listing.versions
-            if requirement.specifier.contains(version)
-            for artifact in listing.files(version)
-            if artifact.kind == "wheel"
-            and artifact.sha256 is not None
-            and not artifact.tags.isdisjoint(target.tags)
-        }
-        for filename, artifact in sorted(wanted.items()):
+        for artifact in _releases(known, connection, requirement):
+            filename = artifact.filename
+            if artifact.kind != "wheel" or artifact.sha256 is None:
+                continue
             held = facts.get(artifact.sha256)
             if held is not None and (held.depth == "full" or not full):
                 continue
@@ -132,6 +133,47 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
             )
             pack.write(project, [fact for fact in facts.values() if fact is not None])
     console.words(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
+
+
+def _learn_files(known: Knowledge, text: str, root: Path) -> None:
+    """Record every Linux wheel of some releases with its metadata; an sdist where there is none."""
+    requirement, _ = parse_requirement(text, "learn")
+    today = datetime.now(UTC).date().isoformat()
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
+    with Session(options=options, root=root) as session, session.connect() as connection:
+        if session.offline:
+            raise UsageError("--files records what an index lists", hint="allow the network")
+        wanted = _releases(known, connection, requirement)
+        wheels = [artifact for artifact in wanted if artifact.kind == "wheel"]
+        connection.index.prefetch_metadata(wheels)
+        records = [
+            make_record(
+                replace(artifact, path=None),
+                connection.index.metadata(artifact) if artifact.kind == "wheel" else None,
+                source=f"default index, {today}",
+                date=today,
+            )
+            for artifact in wanted
+        ]
+    write_snapshot(root / "snapshot", records)
+    console.words(f"{requirement}: {counted(len(records), 'file')}")
+
+
+def _releases(known: Knowledge, connection: Connection, requirement: Requirement) -> list[Artifact]:
+    """Every wheel of some releases that any of our targets takes; else the release's sdist.
+
+    All Pythons and both machines: what a release lacks can only be told when all of it is held.
+    """
+    tags = frozenset[Tag]().union(*(target.tags for target in _platforms(known)))
+    found: dict[str, Artifact] = {}
+    for listing in connection.index.listings(canonicalize_name(requirement.name)):
+        for version in listing.versions:
+            if not requirement.specifier.contains(version):
+                continue
+            files = listing.files(version)
+            wheels = [f for f in files if f.kind == "wheel" and not f.tags.isdisjoint(tags)]
+            found |= {f.filename: f for f in wheels or files if wheels or f.kind == "sdist"}
+    return [found[filename] for filename in sorted(found)]
 
 
 def _platforms(known: Knowledge) -> Iterator[Target]:

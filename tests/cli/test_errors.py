@@ -275,9 +275,9 @@ def test_a_damaged_lock_is_not_written_over(run: Run, place: Path) -> None:
             id="a-directory-without-knowledge",
         ),
         pytest.param(
-            ["inspect", "torch==2.9.1", "--offline", "--channel", "default", *PLATFORM],
+            ["inspect", "nowhere==1.0", "--offline", "--channel", "default", *PLATFORM],
             3,
-            "error: nothing of torch is cached, and --offline forbids network use\n"
+            "error: nothing of nowhere is cached, and --offline forbids network use\n"
             "hint: run once without --offline, so that the cache holds it\n",
             id="inspect-nothing-cached",
         ),

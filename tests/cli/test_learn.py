@@ -87,3 +87,36 @@ def test_offline_no_index_was_read(
         "Left as they are, since no index was asked: 2 files.\n"
     )
     assert tree(database) == before
+
+
+def test_files_of_a_release_are_recorded_as_the_index_lists_them(
+    run: Run, database: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gamma = [
+        build_wheel("gamma", "1.0", tag=f"{tag}-manylinux_2_28_{machine}", requires=["alpha"])
+        for tag in ("cp310-cp310", "cp314-cp314", "cp39-cp39", "cp314-cp314t")
+        for machine in ("x86_64", "aarch64", "ppc64le")
+    ]
+    server.project("gamma", [*gamma, build_wheel("gamma", "2.0")])
+    learn = ("knowledge", "learn", "--files", "gamma<2", "--knowledge", str(database))
+    result = run(*learn)
+    assert (result.code, result.err) == (0, "gamma<2: 4 files\n")
+    path = database / "snapshot/default.gamma.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line["filename"] for line in lines] == [
+        f"gamma-1.0-{tag}-manylinux_2_28_{machine}.whl"
+        for tag in ("cp310-cp310", "cp314-cp314")
+        for machine in ("aarch64", "x86_64")
+    ]
+    assert {tuple(line["requires_dist"]) for line in lines} == {("alpha",)}
+    assert not any("url" in line for line in lines)
+    monkeypatch.setenv("ABILOCK_OFFLINE", "1")
+    result = run(*learn)
+    assert (result.code, result.err) == (
+        2,
+        "error: --files records what an index lists\nhint: allow the network\n",
+    )
+    result = run(*learn, "--full")
+    assert result.err == (
+        "error: --full reads wheels and --files reads none\nhint: give one of them\n"
+    )

@@ -52,7 +52,7 @@ SEED = f"""undefined-symbol: sgl-kernel was compiled against another torch than 
   later       torch 2.10.0 has c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, unsigned int, bool)
   wheels      sgl-kernel 0.3.18.post1 to 0.3.21 need it: link with torch >=2.9,<2.10
   wheels      sgl-kernel 0.3.0 to 0.3.18 need it: link with torch >=2.8,<2.9
-  wheels      sglang-kernel 0.4.0 to 0.4.1.post1 need it: link with torch >=2.9,<2.10
+  wheels      sgl-kernel 0.1.7 to 0.2.9 need it: link with torch >=2.7,<2.8
   known by    the exported symbols of every torch release from 2.4 on
   fix         Use torch >=2.9,<2.10 with sgl-kernel 0.3.21, or a release of the package that was built for the torch you have.
 
