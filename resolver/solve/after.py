@@ -20,19 +20,22 @@ from resolver.model.reason import Code, Grade, Reason
 from resolver.solve.candidate import Candidate
 from resolver.solve.solution import Solution
 
+STRICT = "--strict"
+
 
 @dataclass(frozen=True, slots=True)
 class Nogood:
     """Files that must not all be chosen, and why; ``text`` is the rule they break.
 
-    One that is not ``certain`` may hold for these files beside some others only: it guides the
-    search, and proves nothing.
+    ``option`` is what the user said that makes it a rule. One that is not ``certain`` may hold for
+    these files beside some others only: it guides the search, and proves nothing.
     """
 
     files: frozenset[Candidate]
     reason: Reason
     text: str
     certain: bool = field(default=True, compare=False)
+    option: str = ""
 
 
 class AfterRule(Protocol):

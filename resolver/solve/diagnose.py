@@ -57,7 +57,8 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     if not reasons and leaves is not None:
         failure = replace(failure, causes=tuple(_edges(leaves)))
         reasons += from_failure(workspace, problem, failure)
-    requests = tuple(str(need) for need in core if not isinstance(need, Same))
+    options = dict.fromkeys(_options(leaves)) if leaves is not None else ()
+    requests = (*options, *(str(need) for need in core if not isinstance(need, Same)))
     return Conflict(
         requests=requests,
         reasons=unique(reasons),
@@ -74,6 +75,14 @@ def _broken_rules(leaves: Leaves) -> list[Reason]:
             project = nogood.reason.subject.split(" ")[0]
             heads.setdefault((nogood.reason.code, project), nogood.reason)
     return list(heads.values())
+
+
+def _options(leaves: Leaves) -> Iterator[str]:
+    """What the user said that makes rules of the conflict: ``--strict``."""
+    for fact in leaves.facts:
+        for nogood in fact.nogoods if isinstance(fact, Learned) else ():
+            if nogood.option:
+                yield nogood.option
 
 
 def _edges(leaves: Leaves) -> Iterator[Cause]:

@@ -93,8 +93,7 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
 class Choice:
     """Chooses between the newest that fits and the known-good sets.
 
-    ``newest`` solves without a set, ``with_set`` with one; a Failure is no solution, an Outcome
-    may be a conflict, of what only a whole set shows.
+    ``newest`` solves without a set, ``with_set`` with one; a Failure is no solution.
     """
 
     request: Request
@@ -146,13 +145,9 @@ class Choice:
         for known in sets:
             result = self.with_set(known)
             if isinstance(result, Failure):
-                self.notes.append(
-                    f"known-good set {known.id} was tried and does not fit this request"
-                )
-            elif result.verdict != "solved":
-                self.notes.append(
-                    f"known-good set {known.id} was tried and does not load with the rest"
-                )
+                loads = all(nogood.certain for nogood in result.nogoods)
+                why = "fit this request" if loads else "load with the rest"
+                self.notes.append(f"known-good set {known.id} was tried and does not {why}")
             elif degraded is not None and _is_degraded(result):
                 degraded.append(result)
             else:

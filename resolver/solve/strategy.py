@@ -14,8 +14,8 @@ from packaging.version import Version
 
 from resolver.model.host import CUDA, FILE, HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
-from resolver.model.outcome import Conflict, Outcome
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.outcome import Outcome
+from resolver.model.reason import Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
@@ -23,10 +23,10 @@ from resolver.solve.chosen import file_remarks, missing_extras, packages_of
 from resolver.solve.diagnose import diagnose
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.newest import solve_newest
-from resolver.solve.pairs import find_pairs
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
 from resolver.solve.run import Failure, solve
+from resolver.solve.set_rules import Loads, Verified, pairs_of
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 
@@ -142,6 +142,7 @@ def base_problem(
         if requirement.marker is None or requirement.marker.evaluate(workspace.target.environment):
             for wanted in Wanted.from_requirement(requirement, origin)[:1]:
                 constraints[wanted.project].append(wanted)
+    witnesses = _witnesses(knowledge, workspace.target, request)
     return Problem(
         roots=roots,
         constraints={name: tuple(wanted) for name, wanted in constraints.items()},
@@ -153,8 +154,19 @@ def base_problem(
         after=(
             *(SameVersion(skew) for skew in knowledge.skews),
             *(_together_rules(knowledge, workspace.target) if request.use_tuples else ()),
+            Loads(workspace),
+            *([Verified(workspace, knowledge, witnesses)] if request.strict else ()),
         ),
         pre=request.pre,
+    )
+
+
+def _witnesses(knowledge: Knowledge, target: Target, request: Request) -> tuple[KnownTuple, ...]:
+    """The known-good sets that may speak for a pair, whether chosen or not."""
+    return tuple(
+        known
+        for known in knowledge.tuples
+        if request.use_tuples and known.verdict == "good" and known.speaks_for(target)
     )
 
 
@@ -213,12 +225,7 @@ def _accept(
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
-    witnesses = [
-        other
-        for other in knowledge.tuples
-        if request.use_tuples and other.verdict == "good" and other.speaks_for(target)
-    ]
-    pairs = find_pairs(packages, knowledge, witnesses, target.machine, workspace.evidence)
+    pairs = pairs_of(workspace, knowledge, packages, _witnesses(knowledge, target, request))
     torch = next((p for p in packages if p.artifact.name == TORCH), None)
     reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:
@@ -227,38 +234,7 @@ def _accept(
         if torch is not None and package is not torch:
             reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
     reasons += missing_extras(workspace, roots_of(workspace, request), packages)
-    together = workspace.together([package.artifact for package in packages])
-    if fatal := tuple(reason for reason in together if reason.severity is Severity.FATAL):
-        return Outcome(
-            target=target,
-            requests=request_texts(request),
-            verdict="conflict",
-            notes=(*notes, *workspace.notices()),
-            conflict=Conflict(requests=request_texts(request), reasons=fatal),
-        )
-    reasons += together
-    weak = [pair for pair in pairs if pair.grade.rank > Grade.REPORTED.rank]
-    if request.strict and weak:
-        unverified = tuple(
-            Reason(
-                code=Code.UNVERIFIED,
-                subject=pair.extension,
-                object=pair.torch,
-                needs="a pair that is measured or reported (--strict)",
-                found=f"a pair that is only {pair.grade}",
-                evidence=pair.evidence,
-                grade=pair.grade,
-                remedy="drop --strict, or pin a pair that is known to work",
-            )
-            for pair in weak
-        )
-        return Outcome(
-            target=target,
-            requests=request_texts(request),
-            verdict="conflict",
-            notes=(*notes, *workspace.notices()),
-            conflict=Conflict(requests=("--strict", *request_texts(request)), reasons=unverified),
-        )
+    reasons += workspace.findings([package.artifact for package in packages])
     return Outcome(
         target=target,
         requests=request_texts(request),

@@ -44,6 +44,7 @@ class Workspace:
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
     _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)
+    _findings: dict[tuple[ArtifactKey, ...], tuple[Reason, ...]] = field(default_factory=dict)
     _needs: dict[tuple[ArtifactKey, str | None], tuple[Need, ...]] = field(default_factory=dict)
 
     def catalog(self, project: NormalizedName) -> Catalog:
@@ -57,6 +58,14 @@ class Workspace:
     def catalogs(self) -> Mapping[NormalizedName, Catalog]:
         """All that were read in this run."""
         return self._catalogs
+
+    def findings(self, artifacts: Sequence[Artifact]) -> tuple[Reason, ...]:
+        """What the files of a whole set do to each other; worked out once for each set."""
+        key = tuple(map(artifact_key, artifacts))
+        known = self._findings.get(key)
+        if known is None:
+            known = self._findings[key] = self.together(artifacts)
+        return known
 
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how indexes and files were read."""

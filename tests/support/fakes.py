@@ -359,6 +359,7 @@ def make_workspace(index: FakeIndex | str, **options: Any) -> Workspace:
             exclude_newer=None if limit is None else datetime.fromisoformat(limit),
         ),
         overrides={name: tuple(found) for name, found in overrides.items()},
+        together=options.get("together") or (lambda _: ()),
     )
 
 
@@ -377,7 +378,7 @@ def make_request(*requirements: str, **options: Any) -> Request:
     )
 
 
-_WORKSPACE = ("target", "rules", "evidence", "exclude_newer", "overrides")
+_WORKSPACE = ("target", "rules", "evidence", "exclude_newer", "overrides", "together")
 
 
 def answer(index: FakeIndex | str, *requirements: str, **options: Any) -> Outcome:
