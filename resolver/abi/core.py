@@ -14,7 +14,7 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import file_text, subject_of, torch_range
+from resolver.abi.verdict import file_text, subject_of, torch_text
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.reason import Code, Grade, Reason
 from resolver.wheelfile.byte_source import ByteSource
@@ -92,7 +92,7 @@ def _reason(
     found = {name: _instead(core, name) for name in gone}
     first = min(gone, key=lambda name: (not found[name], name))
     more = f"; and {len(gone) - 1} more" if len(gone) > 1 else ""
-    works = torch_range(link, link.mask)
+    works = torch_text(link, link.mask)
     return Reason(
         code=Code.MISSING_SYMBOL,
         subject=subject or subject_of(link.wheel.filename),

@@ -13,7 +13,7 @@ from resolver.abi.elf import MACHINES
 from resolver.abi.history import History
 from resolver.abi.link import MemberLink, WheelLink, link_wheel
 from resolver.abi.store import EvidenceStore
-from resolver.abi.verdict import torch_range
+from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
@@ -201,7 +201,7 @@ def inspection_to_json(inspection: Inspection) -> dict[str, Any]:
         "torch_symbols": len(link.symbols),
         "links_with": {"torch": [str(version) for version in linking]},
         "missing": {"torch": missing},
-        "works_with": torch_range(link, link.mask),
+        "works_with": torch_text(link, link.mask),
     }
 
 

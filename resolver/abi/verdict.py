@@ -12,6 +12,7 @@ from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.rules import choice_for_torch
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.torch_range import TorchRange
 
 # In a sentence; the mangled names are all in the reason.
 _MAX_NAMED = 2
@@ -72,33 +73,15 @@ def link_evidence(link: WheelLink, match: Match) -> str:
     return f"{which} of {_file(link)} are exported by {_build(match.build)}{rest}; links, not run"
 
 
-def torch_range(link: WheelLink, mask: int) -> str | None:
-    """The releases of a mask as ``torch >=2.9,<2.10``; None where there is none.
-
-    A range ends at the first release that does not link, and is open where the newest one does.
-    """
-    every = link.releases(link.builds)
-    good = set(link.releases(mask))
-    parts: list[str] = []
-    index = 0
-    while index < len(every):
-        if every[index] not in good:
-            index += 1
-            continue
-        start = index
-        while index < len(every) and every[index] in good:
-            index += 1
-        lower = _short(every[start], every[start - 1] if start else None)
-        upper = f",<{_short(every[index], every[index - 1])}" if index < len(every) else ""
-        parts.append(f">={lower}{upper}" if start or upper else f">={lower}")
-    return "torch " + " or ".join(parts) if parts else None
+def torch_range(link: WheelLink, mask: int) -> TorchRange | None:
+    """The releases of a mask; None where there is none."""
+    return TorchRange.of(set(link.releases(mask)), link.releases(link.builds))
 
 
-def _short(version: Version, before: Version | None) -> str:
-    """``2.9`` for the first release of its minor, else in full."""
-    if before is None or before.release[:2] != version.release[:2]:
-        return f"{version.major}.{version.minor}"
-    return str(version)
+def torch_text(link: WheelLink, mask: int) -> str | None:
+    """The same for people: ``torch >=2.9,<2.10``."""
+    found = torch_range(link, mask)
+    return None if found is None else str(found)
 
 
 def _by_missing(link: WheelLink, members: Iterable[MemberLink], bit: int) -> list[list[MemberLink]]:
@@ -133,7 +116,7 @@ def _missing_symbol(
         mask &= member.mask
     if severity is Severity.FATAL:
         mask = link.mask
-    works = torch_range(link, mask)
+    works = torch_text(link, mask)
     return Reason(
         code=Code.MISSING_SYMBOL,
         severity=severity,
@@ -214,7 +197,7 @@ def _unverified(link: WheelLink, subject: str, torch: str) -> Reason:
         object=torch,
         needs=f"{len(link.symbols)} symbols of torch",
         found=f"nothing known of what {torch} exports",
-        works_with=torch_range(link, link.mask),
+        works_with=torch_text(link, link.mask),
         grade=Grade.ASSUMED,
         evidence=f"{_file(link)} was read; {torch} is not in the symbol history, and has no "
         "sibling in it that it could inherit from",

@@ -19,7 +19,7 @@ from resolver.abi.demangle import demangle, overloads
 from resolver.abi.history import History
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import torch_range
+from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.diagnosis.machine_error import HostFaults
 from resolver.diagnosis.paste_parser import projects_of
@@ -150,7 +150,7 @@ class FaultExplainer:
         mask = self.history.mask(fault.symbol) & self._bare.builds
         if not mask and not is_torch_symbol(fault.symbol):
             return self._unknown(fault, subject)
-        exported = torch_range(self._bare, mask)
+        exported = torch_text(self._bare, mask)
         library = self.history.library(fault.symbol)
         needing = self._needing(fault.symbol, subject)
         whom = str(subject) if subject else fault.file or "the extension"
@@ -239,7 +239,7 @@ class FaultExplainer:
         here = self._own(project, links)
         groups: dict[str, list[WheelLink]] = {}
         for link in links:
-            works = torch_range(self._bare, link.mask & mask) or "no torch that was read"
+            works = torch_text(self._bare, link.mask & mask) or "no torch that was read"
             groups.setdefault(works, []).append(link)
         ordered = sorted(
             groups.items(),
@@ -286,7 +286,7 @@ class FaultExplainer:
                 beside = f" with {project} {_version(own[0])}"
         if version is not None and (release := re.search(r"torch(\d+\.\d+)", version.local or "")):
             mask &= self._minor(release[1])
-        works = torch_range(self._bare, mask)
+        works = torch_text(self._bare, mask)
         if works is None:
             return "Install a release of the package that was built for the torch you have."
         return (

@@ -12,6 +12,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.examine import Attempt
 from resolver.load.object_store import DiskFiles
 from resolver.load.process import Process
+from resolver.model.torch_range import TorchRange
 
 _MAX_OVERLOADS = 3
 
@@ -52,7 +53,7 @@ class InstalledSymbols:
         )
         return " | ".join(same[:_MAX_OVERLOADS])
 
-    def works_with(self, attempt: Attempt) -> str | None:
+    def works_with(self, attempt: Attempt) -> TorchRange | None:
         """See Symbols."""
         facts = self._files.read(attempt.path)
         if facts is None:

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from resolver.abi.counterpart import links_elsewhere
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.store import EvidenceStore
-from resolver.abi.verdict import link_evidence, torch_range
+from resolver.abi.verdict import link_evidence, torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import AbiOf, declared_bounds, declared_pair
@@ -184,7 +184,7 @@ class WheelEvidence:
             for specifier in self._declared(metadata)
             if not specifier.contains(torch.version, prereleases=True)
         ]
-        works = torch_range(read.link, read.link.mask)
+        works = torch_text(read.link, read.link.mask)
         linked = link_evidence(read.link, match)
         return tuple(
             Reason(
@@ -244,7 +244,7 @@ class WheelEvidence:
                 return (self._no_torch(subject, read),)
             return self._refusals(subject, metadata, torch, read)
 
-        text = torch_range(read.link, read.link.mask) or "a torch that exports its symbols"
+        text = torch_text(read.link, read.link.mask) or "a torch that exports its symbols"
         return Bound(TORCH, accepts, explain, subject, text, by="its bytes")
 
     def _refusals(
@@ -256,7 +256,7 @@ class WheelEvidence:
             return ()
         specifiers = self._declared(metadata)
         declared = ",".join(sorted(filter(None, map(str, specifiers))))
-        works = torch_range(read.link, read.link.mask)
+        works = torch_text(read.link, read.link.mask)
         if works and not any(
             all(specifier.contains(release, prereleases=True) for specifier in specifiers)
             for release in read.link.releases(read.link.mask)
@@ -294,7 +294,7 @@ class WheelEvidence:
         ]
 
     def _no_torch(self, subject: str, read: Read) -> Reason:
-        works = torch_range(read.link, read.link.mask)
+        works = torch_text(read.link, read.link.mask)
         return Reason(
             code=Code.MISSING_SYMBOL,
             subject=subject,

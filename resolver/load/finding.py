@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from packaging.version import InvalidVersion, Version
+
 from resolver.load.distribution import Distribution
 from resolver.load.examine import Attempt, Examination
 from resolver.load.library_finding import missing_library
@@ -219,6 +221,13 @@ def _missing_version(
     )
 
 
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
 def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
@@ -245,9 +254,10 @@ def _missing_symbols(
     project = subject.split(" ")[0]
     remedy: str
     if torch is not None:
-        remedy = (
-            f"{around.command('install', repr(works.replace(' ', '')))}, or a" if works else "A"
-        )
+        remedy = "A"
+        if works is not None:
+            there = _version(torch.version)
+            remedy = f"{around.command('install', works.requirement(there))}, or a"
         remedy += f" release of {project} that was built for {torch}."
         if severity is Severity.DEGRADED:
             remedy = f"The package imports without it; for this feature: {remedy}"
@@ -275,7 +285,7 @@ def _missing_symbols(
             )
         ),
         symbols=symbols,
-        works_with=works,
+        works_with=None if works is None else str(works),
         grade=Grade.MEASURED,
         evidence=f"undefined symbols of {around.shown(getattr(first, 'needed_by', ''))}, looked up "
         "in every library it is loaded with",

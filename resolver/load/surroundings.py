@@ -14,6 +14,7 @@ from resolver.load.examine import Attempt
 from resolver.model.command import Command
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import SystemLibrary
+from resolver.model.torch_range import TorchRange
 
 
 class Symbols(Protocol):
@@ -31,7 +32,7 @@ class Symbols(Protocol):
         """Other signatures of that function that the installed torch exports; empty for none."""
         ...
 
-    def works_with(self, attempt: Attempt) -> str | None:
+    def works_with(self, attempt: Attempt) -> TorchRange | None:
         """The torch releases that this member links with: ``torch >=2.9,<2.10``."""
         ...
 

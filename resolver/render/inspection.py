@@ -8,7 +8,7 @@ from resolver.abi.demangle import demangle
 from resolver.abi.diff import TorchDiff, Usage
 from resolver.abi.inspect import Comparison, Inspection, newest_version
 from resolver.abi.link import WheelLink
-from resolver.abi.verdict import torch_range
+from resolver.abi.verdict import torch_text
 from resolver.model.cuda import DeviceCode
 
 _MAX_CHANGES = 20
@@ -36,7 +36,7 @@ def render_inspection(inspection: Inspection) -> str:
             newest_version(row.member, "GLIBC") or "-",
             _codes(row.member.device_code),
             str(row.load) if row.load.curated else f"{row.load}?",
-            (torch_range(link, row.mask & link.builds) or "no torch that was read")
+            (torch_text(link, row.mask & link.builds) or "no torch that was read")
             if row.symbols
             else "any torch",
         )
@@ -53,7 +53,7 @@ def render_inspection(inspection: Inspection) -> str:
 def _verdict(link: WheelLink) -> list[str]:
     if not link.symbols:
         return ["  needs no symbol of torch"]
-    works = torch_range(link, link.mask)
+    works = torch_text(link, link.mask)
     lines = [f"  links with {works or 'no torch that was read'} ({len(link.symbols)} symbols)"]
     groups: list[tuple[tuple[str, ...], list[str]]] = []
     for column, build in enumerate(link.history.builds):

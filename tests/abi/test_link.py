@@ -8,7 +8,7 @@ from packaging.version import Version
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.rules import find_load
 from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import check_torch, link_evidence, subject_of, torch_range
+from resolver.abi.verdict import check_torch, link_evidence, subject_of, torch_text
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
@@ -249,7 +249,7 @@ def test_a_torch_that_nothing_is_known_of() -> None:
 def test_ranges(good: list[str], text: str | None) -> None:
     found = link({"demo/a.so": ([CLONE], [])})
     mask = sum(1 << i for i, b in enumerate(HISTORY.builds) if str(b.version) in good)
-    assert torch_range(found, mask) == text
+    assert torch_text(found, mask) == text
 
 
 def test_subjects() -> None:

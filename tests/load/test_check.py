@@ -102,6 +102,19 @@ def test_a_symbol_that_torch_does_not_have(world: World) -> None:
     assert reason.member == EXTENSION
 
 
+def test_a_range_with_a_gap_is_a_command_that_runs(world: World) -> None:
+    world.torch("2.9.1")
+    # at::arange(Scalar, Scalar, Scalar, TensorOptions) went with 2.14 and came back with 2.15.
+    gone = "_ZN2at6arangeERKN3c106ScalarES3_S3_NS0_13TensorOptionsE"
+    world.install("ext", "1.0", extension(undefined=(gone,)))
+    reason = only(world.check())
+    assert reason.works_with == "torch >=2.12,<2.14 or >=2.15"
+    assert reason.remedy == (
+        f"uv pip install --python {world.prefix} 'torch>=2.12,<2.14', or a release of ext that was "
+        "built for torch 2.9.1."
+    )
+
+
 def test_a_symbol_and_a_library_are_both_told(world: World) -> None:
     world.torch()
     world.install(
