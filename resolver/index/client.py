@@ -38,8 +38,8 @@ class ChannelIndex:
     """The Index of ``resolver.solve.ports``: built-in channels, the user's indexes, snapshots.
 
     ``cuda_tags`` are the index tags to visit (``cu130``), preferred first; ``only`` restricts the
-    answers to the named channels. Everything is fetched at most once. Raises UsageError for a
-    name in ``only`` that no channel has.
+    answers to the named channels. Everything is fetched at most once, also by several indexes that
+    share a ``reader``. Raises UsageError for a name in ``only`` that no channel has.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class ChannelIndex:
         http: HttpClient,
         only: frozenset[str] | None = None,
         offline: bool = False,
+        reader: PageReader | None = None,
         threads: int = THREADS,
     ) -> None:
         self._settings = settings
@@ -61,7 +62,7 @@ class ChannelIndex:
         self._http = http
         self._offline = offline or http.offline
         self._planner = Planner(settings, channels, cuda_tags, only)
-        self._reader = PageReader(http, cache, offline=self._offline)
+        self._reader = reader or PageReader(http, cache, offline=self._offline)
         self._workers = Workers(threads)
         self._lock = threading.Lock()
         self._listings: dict[NormalizedName, Future[tuple[Listing, ...]]] = {}

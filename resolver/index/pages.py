@@ -30,7 +30,10 @@ _MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})", re.IGNORECASE)
 
 
 class PageReader:
-    """Pages as listings; what serves many projects is fetched once."""
+    """Pages as listings: each is read once, and what serves many projects is fetched once.
+
+    One reader may serve several indexes: those of a session's other targets. A failure is not kept.
+    """
 
     def __init__(self, http: HttpClient, cache: Cache, *, offline: bool) -> None:
         self._http = http
@@ -39,6 +42,7 @@ class PageReader:
         self._local = LocalFiles()
         self._digests: Once[dict[str, str]] = Once()
         self._links: Once[tuple[Link, ...]] = Once()
+        self._listings: dict[tuple[str, str, str], Listing | None] = {}
 
     def read(self, place: Place, project: NormalizedName) -> Listing | None:
         """The listing of ``project``; None when the place does not have it.
@@ -46,6 +50,12 @@ class PageReader:
         Offline, a page that no cache holds counts as one that the place does not have. Raises
         IndexFailure and DamagedData.
         """
+        key = (place.channel, place.source.role, _key(place, project))
+        if key not in self._listings:
+            self._listings[key] = self._read(place, project)
+        return self._listings[key]
+
+    def _read(self, place: Place, project: NormalizedName) -> Listing | None:
         source = place.source
         path = _local_path(source.url)
         if path is not None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from resolver.index.credential import Credential
     from resolver.index.http import HttpClient
     from resolver.index.keyring import AskKeyring
+    from resolver.index.pages import PageReader
     from resolver.index.project import Project
     from resolver.index.settings import Settings
     from resolver.solve.workspace import Workspace
@@ -179,6 +180,13 @@ class Session:
         return Cache(self.cache_dir, clock=lambda: self.world.now().timestamp())
 
     @cached_property
+    def reader(self) -> PageReader:
+        """What reads the pages of indexes, each once."""
+        from resolver.index.pages import PageReader
+
+        return PageReader(self.http, self.cache, offline=self.offline)
+
+    @cached_property
     def store(self) -> EvidenceStore | None:
         """What the bytes of wheels said before."""
         from resolver.abi.store import EvidenceStore
@@ -213,6 +221,7 @@ class Session:
             http=self.http,
             only=frozenset(self.settings.channels) or None,
             offline=self.offline,
+            reader=self.reader,
         )
         try:
             yield Connection(
