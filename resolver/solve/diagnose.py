@@ -24,6 +24,7 @@ from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.dead import find_chain
 from resolver.solve.exclusive import exclusive_pins, order
 from resolver.solve.leaves import Edge, Fact, Leaves, find_leaves
+from resolver.solve.probe import probe
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
 from resolver.solve.provider import Problem, Provider
@@ -39,10 +40,10 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
     problem = replace(problem, undecided=failure.undecided)
     core, failure = minimal_roots(workspace, problem, failure)
     minimal = replace(problem, roots=_with_wish(problem, core))
-    leaves = find_leaves(workspace, minimal)
+    leaves = probe(find_leaves, workspace, minimal)
     reasons: list[Reason] = []
     for need in core:
-        reasons += absent(workspace, problem, need)
+        reasons += probe(absent, workspace, problem, need) or []
     if not reasons and leaves is not None:
         reasons += _broken_rules(leaves)
     if not reasons:
@@ -130,7 +131,8 @@ def minimal_roots(
         if isinstance(need, HostNeed):
             continue
         rest = [other for other in core if other is not need]
-        result = solve(workspace, replace(problem, roots=tuple(rest)))
+        fewer = replace(problem, roots=tuple(rest))
+        result = probe(solve, workspace, fewer)
         if isinstance(result, Failure):
             core, failure = rest, result
     return tuple(need for need in core if not isinstance(need, HostNeed)), failure

@@ -11,6 +11,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Need, Wanted
+from resolver.solve.probe import probe
 from resolver.solve.provider import Problem
 from resolver.solve.run import solve
 from resolver.solve.solution import Solution
@@ -45,7 +46,8 @@ def exclusive_pins(workspace: Workspace, core: Sequence[Need], problem: Problem)
 
 def _satisfying(workspace: Workspace, need: Wanted, problem: Problem) -> list[Artifact]:
     """Files that satisfy a request and, alone, solve; the newest first."""
-    result = solve(workspace, replace(problem, roots=(need,)))
+    alone = replace(problem, roots=(need,))
+    result = probe(solve, workspace, alone)
     if isinstance(result, Solution) and need.project in result.artifacts:
         return [result.artifacts[need.project]]
     return []

@@ -19,6 +19,7 @@ from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
 from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
+from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.source import build_advice
 from resolver.solve.strategy import TORCH, resolve
@@ -47,7 +48,7 @@ def judge(
         return _accepted(workspace, knowledge, outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
-    by_bytes = _byte_reasons(workspace, asked)
+    by_bytes: list[Reason] = probe(_byte_reasons, workspace, asked) or []
     found = tuple(reason for reason in found if not _superseded(reason, by_bytes))
     told = [known.reason for known in named if known.reason]
     reasons = _merged([*told, *by_bytes, *found])
@@ -56,9 +57,9 @@ def judge(
     decided = [r for r in fatal if r.code not in _UNKNOWN] or fatal
     # What a snapshot lacks is no news where something else decides.
     reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
-    alternatives = find_alternatives(workspace, knowledge, request, reasons, elsewhere)
+    alternatives = probe(find_alternatives, workspace, knowledge, request, reasons, elsewhere) or ()
     named_by_user = [requirement for requirement, _ in request.requirements]
-    sources = build_advice(workspace, knowledge, named_by_user, decided, alternatives)
+    sources = probe(build_advice, workspace, knowledge, named_by_user, decided, alternatives) or ()
     return Judgement(
         target=target,
         requests=requests,

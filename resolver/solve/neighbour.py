@@ -12,7 +12,6 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.errors import IndexFailure
 from resolver.model.artifact import Artifact
 from resolver.model.command import Repeated
 from resolver.model.cuda import CudaVersion
@@ -23,6 +22,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.command_line import pinned_to, resolve_command
 from resolver.solve.near import Distance, around, distance, pinned
+from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
@@ -200,11 +200,12 @@ class Neighbours:
         there: AbstractContextManager[Workspace] = nullcontext(self._workspace)
         if trial.target is not None and self._elsewhere is not None:
             there = self._elsewhere(trial.target)
-        try:
+
+        def solved() -> Outcome | None:
             with there as workspace:
-                outcome = attempt(workspace, self._knowledge, self._near(trial))
-        except IndexFailure:
-            return None
+                return attempt(workspace, self._knowledge, self._near(trial))
+
+        outcome = probe(solved)
         if outcome is None or any(r.severity is Severity.FATAL for r in outcome.reasons):
             return None
         return outcome

@@ -15,6 +15,7 @@ from resolver.model.outcome import Change, Outcome, Relaxation
 from resolver.model.target import Target
 from resolver.solve.command_line import request_command
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours, Trial
+from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
@@ -165,7 +166,8 @@ class _Relaxations:
         if self._neighbours.solves >= MAX_SOLVES:
             return False
         self._neighbours.solves += 1
-        return attempt(self._workspace, self._knowledge, request) is not None
+        solved = probe(attempt, self._workspace, self._knowledge, request)
+        return solved is not None
 
 
 _OPTIONS = {CUDA: "--cuda", PYTHON: "--python"}

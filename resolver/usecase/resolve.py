@@ -15,6 +15,7 @@ from resolver.model.outcome import Conflict, Outcome, Package, Pair
 from resolver.model.reason import Reason
 from resolver.model.target import Target
 from resolver.solve import strategy
+from resolver.solve.probe import probe
 from resolver.solve.relax import find_relaxations
 from resolver.solve.request import Request
 from resolver.solve.source import build_advice
@@ -126,10 +127,10 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     with open_at(request.target) as workspace:
         outcome = strategy.resolve(workspace, known, wish)
         if outcome.verdict == "conflict":
-            relaxations = find_relaxations(workspace, known, wish, outcome, open_at)
+            relaxations = probe(find_relaxations, workspace, known, wish, outcome, open_at) or ()
             reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
             asked = [requirement for requirement, _ in wish.requirements]
-            sources = build_advice(workspace, known, asked, reasons)
+            sources = probe(build_advice, workspace, known, asked, reasons) or ()
             notes = (*sources, *outcome.notes)
             outcome = replace(outcome, relaxations=relaxations, notes=notes)
         if workspace.builder.hash_of is not None:

@@ -9,8 +9,19 @@ from typing import Any
 import pytest
 
 from resolver.model.reason import Code
+from resolver.solve.judge import judge
+from resolver.solve.relax import find_relaxations
+from resolver.solve.strategy import resolve
 from tests.solve.test_proof import check_steps
-from tests.support.fakes import answer, pins, reasons
+from tests.support.fakes import (
+    FakeIndex,
+    answer,
+    make_knowledge,
+    make_request,
+    make_workspace,
+    pins,
+    reasons,
+)
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
@@ -34,3 +45,32 @@ def test_a_circle_without_a_way_out_is_explained() -> None:
     ]
     assert outcome.conflict.proof is not None
     check_steps(outcome.conflict.proof)
+
+
+SILENT = [
+    pytest.param("aa 1 needs dep==9\naa 2rc1 needs zz\ndep 1", ["aa"], ["aa"], id="a-pre-release"),
+    pytest.param(
+        "aa 1 needs dep==9\ndep 1\nbb 1 needs zz", ["aa", "bb"], ["aa"], id="fewer-requests"
+    ),
+    pytest.param(
+        "aa 1 needs dep==1\nbb 1 needs dep==2\nbb 0 needs zz\ndep 1\ndep 2",
+        ["aa", "bb>0"],
+        ["aa", "bb>0"],
+        id="another-release",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "asked", "core"), SILENT)
+def test_an_index_that_falls_silent_does_not_take_the_answer_back(
+    text: str, asked: list[str], core: list[str]
+) -> None:
+    """What is solved only to explain may need a project that the answer did not."""
+    index = FakeIndex(text, unreachable=["zz"])
+    workspace, known, request = make_workspace(index), make_knowledge(), make_request(*asked)
+    outcome = resolve(workspace, known, request)
+    assert outcome.conflict is not None
+    assert list(outcome.conflict.requests) == core
+    assert outcome.conflict.reasons
+    find_relaxations(workspace, known, request, outcome)
+    assert judge(workspace, known, request).verdict == "rejected"

@@ -170,6 +170,8 @@ class FakeIndex:
 
     def metadata(self, artifact: Artifact) -> Metadata:
         self.asked.append(artifact.filename)
+        if artifact.name in self.unreachable:
+            raise Unreachable(f"no answer for {artifact.filename}", url="https://files.test/")
         release = self._by_file[artifact.filename, artifact.channel]
         if release.fate == "damaged":
             raise DamagedData(f"{artifact.filename} is not a zip file")
