@@ -4,25 +4,76 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
+from functools import cache
+from typing import Any, ClassVar
 
 import typer
+from typer.main import get_command
 
 from resolver import __version__
 from resolver.cli import console
-from resolver.cli.check import check
-from resolver.cli.diff import diff
-from resolver.cli.download import download
-from resolver.cli.export import export
-from resolver.cli.inspect import inspect
-from resolver.cli.knowledge import app as knowledge_app
-from resolver.cli.resolve import resolve
-from resolver.cli.target import target
-from resolver.cli.why import why
+from resolver.cli.lazy import LazyGroup, Part
 from resolver.errors import AbilockError
+
+
+class Commands(LazyGroup):
+    """What ``abilock`` can do, in the order of its help."""
+
+    parts: ClassVar[Mapping[str, Part]] = {
+        "resolve": Part(
+            "resolver.cli.resolve",
+            "resolve",
+            "Resolve a set that loads on this GPU, and lock it.",
+        ),
+        "export": Part(
+            "resolver.cli.export",
+            "export",
+            "Write a lock as hashed requirements for uv or pip, or as constraints.",
+        ),
+        "download": Part(
+            "resolver.cli.download",
+            "download",
+            "Fill a wheelhouse with the files of a lock, checked by their sha256.",
+        ),
+        "why": Part(
+            "resolver.cli.why",
+            "why",
+            "Say whether a set works on this GPU, by what evidence, and what works instead.",
+        ),
+        "inspect": Part(
+            "resolver.cli.inspect",
+            "inspect",
+            "Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code.",
+        ),
+        "diff": Part(
+            "resolver.cli.diff",
+            "diff",
+            "Compare the exported symbols of two torch releases.",
+        ),
+        "check": Part(
+            "resolver.cli.check",
+            "check",
+            "Say whether what is installed loads: every library, all findings at once.",
+        ),
+        "target": Part(
+            "resolver.cli.target",
+            "target",
+            "Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they "
+            "make.",
+        ),
+        "knowledge": Part(
+            "resolver.cli.knowledge_group",
+            "app",
+            "Look at the compatibility database, and check it.",
+        ),
+    }
+
 
 app = typer.Typer(
     name="abilock",
+    cls=Commands,
     help="Resolve GPU Python environments that really load.",
     no_args_is_help=True,
     add_completion=False,
@@ -30,15 +81,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(resolve)
-app.command()(export)
-app.command()(download)
-app.command()(why)
-app.command()(inspect)
-app.command()(diff)
-app.command()(check)
-app.command()(target)
-app.add_typer(knowledge_app)
 
 
 def _version(value: bool) -> None:
@@ -56,11 +98,17 @@ def _main(
     del version  # its callback has answered
 
 
+@cache
+def command() -> Any:
+    """The command, which is built once."""
+    return get_command(app)
+
+
 def main() -> None:
     """Run the command; exit codes as documented in ``docs/cli.md``."""
     console.prepare()
     try:
-        _help() if _asks_help() else app()
+        _help() if _asks_help() else command()()
     except AbilockError as error:
         console.failure(error)
         sys.exit(error.exit_code)
@@ -73,7 +121,7 @@ def _help() -> None:
     held = io.StringIO()
     try:
         with redirect_stdout(held):
-            app()
+            command()()
     finally:
         console.data(held.getvalue())
 

@@ -183,12 +183,11 @@ def _default() -> tuple[Path, str]:
 @contextmanager
 def _progress() -> Iterator[Callable[[Distribution], None]]:
     """A line on a terminal that says which package is being looked at."""
-    from rich.console import Console
-    from rich.status import Status
-
-    terminal = Console(stderr=True, highlight=False)
-    if not terminal.is_terminal:
+    terminal = console.terminal()
+    if terminal is None:
         yield lambda _: None
         return
+    from rich.status import Status
+
     with Status("checking ...", console=terminal) as status:
         yield lambda distribution: status.update(f"checking {distribution.name} ...")

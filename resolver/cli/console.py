@@ -12,14 +12,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, Timer
-from typing import IO
-
-from rich.console import Console
-from rich.status import Status
-from rich.text import Text
+from typing import IO, TYPE_CHECKING
 
 from resolver.errors import AbilockError, DiskFailure
-from resolver.model.artifact import Artifact
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from resolver.model.artifact import Artifact
+
+# What makes rich take a stream for a terminal that is none, or know one by itself.
+_FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 # What is over sooner needs no words.
 _PATIENCE = 0.5
@@ -73,11 +76,6 @@ def _silence(stream: IO[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
 def words(text: str, *, error: bool = True) -> None:
     """Print lines for people, to stderr unless ``error`` is False. Raises DiskFailure.
 
@@ -94,13 +92,49 @@ def words(text: str, *, error: bool = True) -> None:
 
 
 def _print(text: str, *, error: bool) -> None:
-    console = _Console(stderr=error, soft_wrap=True, highlight=False)
+    stream = sys.stderr if error else sys.stdout
+    if _may_be_terminal(stream):
+        _print_styled(text, error=error)
+    else:
+        # As rich prints where it sees no terminal; importing it takes longer than many a command.
+        lines = (f"{_printable(line).expandtabs()}\n" for line in text.splitlines())
+        stream.write("".join(lines))
+        stream.flush()
+
+
+def _may_be_terminal(stream: IO[str]) -> bool:
+    return stream.isatty() or any(name in os.environ for name in _FORCING)
+
+
+def _print_styled(text: str, *, error: bool) -> None:
+    from rich.text import Text
+
+    console = _console(error=error, soft_wrap=True)
     for line in map(_printable, text.splitlines()):
         styled = Text(line)
         for pattern, style in _STYLES:
             if match := pattern.match(line):
                 styled.stylize(style, *match.span())
         console.print(styled)
+
+
+def terminal() -> Console | None:
+    """Stderr, where it is a terminal."""
+    if sys.stderr is None or not _may_be_terminal(sys.stderr):
+        return None
+    console = _console(error=True)
+    return console if console.is_terminal else None
+
+
+def _console(*, error: bool, soft_wrap: bool = False) -> Console:
+    """A console that leaves a broken pipe to whoever writes."""
+    from rich.console import Console
+
+    class Passing(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Passing(stderr=error, soft_wrap=soft_wrap, highlight=False)
 
 
 def _printable(line: str) -> str:
@@ -118,10 +152,13 @@ def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]
 
     Gives what has to be called with each wheel, from any thread. The line is gone afterwards.
     """
-    console = Console(stderr=True, highlight=False)
-    if not console.is_terminal:
+    console = terminal()
+    if console is None:
         yield lambda _: None
         return
+    from rich.status import Status
+    from rich.text import Text
+
     status = Status("", console=console)
     timer = Timer(patience, status.start)
     timer.daemon = True

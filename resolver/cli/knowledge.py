@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,23 +11,11 @@ from typing import Annotated
 import typer
 
 from resolver.cli import console
-from resolver.cli.build import build
-from resolver.cli.learn import learn
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
 from resolver.model.knowledge import Knowledge
 from resolver.model.target import driver_text
-from resolver.render.contract import FactModel
-
-app = typer.Typer(
-    name="knowledge",
-    help="Look at the compatibility database, and check it.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-app.command()(learn)
-app.command()(build)
 
 
 class Kind(StrEnum):
@@ -42,7 +31,19 @@ class Kind(StrEnum):
     LIBRARY = "library"
 
 
-def facts(known: Knowledge) -> Iterator[FactModel]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One fact of the database, in a line."""
+
+    id: str
+    kind: Kind
+    summary: str
+    grade: str | None
+    date: str | None
+    source: str
+
+
+def facts(known: Knowledge) -> Iterator[Fact]:
     """Every fact in a line, by kind and id."""
     for channel in known.channels:
         names = ", ".join(sorted(channel.projects))
@@ -75,7 +76,7 @@ def facts(known: Knowledge) -> Iterator[FactModel]:
         yield _fact(Kind.LIBRARY, library.id, summary, library.source)
     for known_tuple in known.tuples:
         summary = f"known {known_tuple.verdict}: {known_tuple.title}"
-        yield FactModel(
+        yield Fact(
             id=known_tuple.id,
             kind=Kind.TUPLE,
             summary=summary,
@@ -85,8 +86,8 @@ def facts(known: Knowledge) -> Iterator[FactModel]:
         )
 
 
-def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = None) -> FactModel:
-    return FactModel(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
+def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = None) -> Fact:
+    return Fact(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
 
 
 def _facts() -> Knowledge:
@@ -94,25 +95,24 @@ def _facts() -> Knowledge:
         return session.knowledge
 
 
-@app.command("list")
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Only facts of this kind.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the facts, one a line."""
-    from resolver.render.contract import KnowledgeListModel
-    from resolver.render.render_json import dump
-
     chosen = [fact for fact in facts(_facts()) if kind is None or fact.kind == kind]
     if format is Format.JSON:
-        console.data(dump(KnowledgeListModel(facts=chosen)))
+        from resolver.render.contract import FactModel, KnowledgeListModel
+        from resolver.render.render_json import dump
+
+        models = [FactModel(**asdict(fact)) for fact in chosen]
+        console.data(dump(KnowledgeListModel(facts=models)))
         return
     width = max((len(fact.id) for fact in chosen), default=0)
     for fact in chosen:
         console.data(f"{fact.kind:<8} {fact.id:<{width}}  {fact.summary}\n")
 
 
-@app.command()
 def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
 ) -> None:
@@ -147,7 +147,6 @@ def show(
         )
 
 
-@app.command()
 def validate(
     path: Annotated[
         Path | None, typer.Argument(help="A knowledge directory; default: the shipped one.")

@@ -1,17 +1,18 @@
-"""The console script: light, so that Ctrl-C ends quietly while the parts are still imported."""
+"""The console script: light, so that Ctrl-C ends quietly while the parts are still imported.
+
+``--version`` is answered before any of them is.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-import traceback
-from contextlib import suppress
-from pathlib import Path
+
+from resolver import __version__
 
 TRACEBACK = "ABILOCK_TRACEBACK"
 # Of an exception's own words.
 _LONGEST = 300
-_PACKAGE = Path(__file__).parent.parent
 
 
 def main() -> None:
@@ -20,20 +21,38 @@ def main() -> None:
     An exception that nobody expected is one line and exit code 3.
     """
     try:
+        if _told_version():
+            return
         from resolver.cli import app
 
         app.main()
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the last resort: there is nobody above
-        with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or takes no more
+        try:
             sys.stderr.write(_told(error))
             sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # stderr is closed, or takes no more
         sys.exit(3)
+
+
+def _told_version() -> bool:
+    """Whether the version was all that was asked for, and is told."""
+    if sys.argv[1:] not in (["--version"], ["-V"]):
+        return False
+    try:
+        sys.stdout.write(f"abilock {__version__}\n")
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        return False  # the command says what is wrong with stdout
+    return True
 
 
 def _told(error: Exception) -> str:
     """What happened and where, and how to report it."""
+    import traceback
+
     if os.environ.get(TRACEBACK, "") not in ("", "0"):
         return "".join(traceback.format_exception(error))
     detail = " ".join(str(error).split())
@@ -53,9 +72,13 @@ def _told(error: Exception) -> str:
 
 def _place(error: Exception) -> str:
     """The last line of ours that was run, without the directory that abilock lies in."""
+    import traceback
+    from pathlib import Path
+
+    package = Path(__file__).parent.parent
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(_PACKAGE):
-            place = f" in {path.relative_to(_PACKAGE.parent)}, line {line}"
+        if path.is_relative_to(package):
+            place = f" in {path.relative_to(package.parent)}, line {line}"
     return place

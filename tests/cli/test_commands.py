@@ -12,30 +12,21 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import typer
 
 from resolver import __version__
-from resolver.cli.app import app
+from resolver.cli.app import command
 from resolver.cli.knowledge import Kind
+from resolver.cli.lazy import LazyGroup, load
 from resolver.compat.load import knowledge_path
 from resolver.render.render_json import load_schema
 from tests.cli.conftest import TARGET, Result, clean_environment
+from tests.support.commands import commands
 from tests.support.wheels import build_wheel
 
 Run = Callable[..., Result]
 
 
-def commands(
-    command: typer.core.TyperGroup | typer.core.TyperCommand, name: str = "abilock"
-) -> Iterator[tuple[str, typer.core.TyperCommand]]:
-    if isinstance(command, typer.core.TyperGroup):
-        for below, part in sorted(command.commands.items()):
-            yield from commands(part, f"{name} {below}")  # type: ignore[arg-type]
-    else:
-        yield name, command
-
-
-COMMANDS = dict(commands(typer.main.get_command(app)))  # type: ignore[arg-type]
+COMMANDS = dict(commands())
 
 
 def test_the_commands_there_are() -> None:
@@ -60,6 +51,45 @@ def test_every_command_and_option_has_help(name: str, run: Run) -> None:
     result = run(*name.split()[1:], "--help")
     assert result.code == 0
     assert " ".join(command.help.split()) in " ".join(result.out.split())
+
+
+def groups(group: LazyGroup) -> Iterator[LazyGroup]:
+    yield group
+    for part in group.parts.values():
+        if isinstance(below := load(part), LazyGroup):
+            yield from groups(below)
+
+
+def test_a_group_tells_of_its_commands_what_they_say() -> None:
+    for group in groups(command()):
+        said = {name: load(part).help.partition("\n\n")[0] for name, part in group.parts.items()}
+        assert {name: part.help for name, part in group.parts.items()} == {
+            name: " ".join(text.split()) for name, text in said.items()
+        }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["--version"], {"typer", "resolver.cli.app"}),
+        (["--help"], {"rich", "pydantic", "packaging", "resolver.cli.resolve", "resolver.solve"}),
+        (
+            ["export", "--help"],
+            {"rich", "resolver.compat.schema", "resolver.render.contract", "resolver.solve"},
+        ),
+    ],
+)
+def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]) -> None:
+    program = (
+        "import sys\nfrom resolver.cli.main import main\n"
+        f"sys.argv[1:] = {arguments}\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert unneeded & set(done.stderr.split()) == set()
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])

@@ -120,7 +120,7 @@ def test_an_interrupt_while_the_parts_are_imported(
 ) -> None:
     package = tmp_path / "typer.py"
     package.write_text("raise KeyboardInterrupt\n", encoding="utf-8")
-    code, out, err = shell(tmp_path, "--version", environ={"PYTHONPATH": str(tmp_path)})
+    code, out, err = shell(tmp_path, "--help", environ={"PYTHONPATH": str(tmp_path)})
     assert (code, out, err) == (130, "", "")
     monkeypatch.setattr("resolver.cli.app.main", lambda: sys.exit(7))
     with pytest.raises(SystemExit, match="7"):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
-import typer
 
-from resolver.cli.app import app
 from resolver.model.reason import Code, Grade
 from resolver.render import contract
 from resolver.render.render_json import load_schema
 from tests.examples.conftest import ROOT
+from tests.support.commands import commands
 
 CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 REASONS = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
@@ -30,16 +27,7 @@ DOCUMENTS = sorted(
 FOREIGN = {"--require-hashes"}
 
 
-def commands(command: Any, path: tuple[str, ...] = ("abilock",)) -> Iterator[tuple[str, Any]]:
-    """Every command that can be run, by its full name. typer brings its own copy of click."""
-    if hasattr(command, "commands"):
-        for name, sub in command.commands.items():
-            yield from commands(sub, (*path, name))
-    else:
-        yield " ".join(path), command
-
-
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands())
 
 
 def anchor(heading: str) -> str:

@@ -1,0 +1,54 @@
+"""The commands of ``abilock knowledge``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import typer
+
+from resolver.cli.lazy import LazyGroup, Part
+
+_HERE = "resolver.cli.knowledge"
+
+
+class Commands(LazyGroup):
+    """In the order of their help."""
+
+    parts: ClassVar[Mapping[str, Part]] = {
+        "learn": Part(
+            "resolver.cli.learn",
+            "learn",
+            "Record a known-good set's closure, or the files or evidence of releases.",
+        ),
+        "build": Part(
+            "resolver.cli.build",
+            "build",
+            "Read torch's exported symbols from the default index: some 500 to 900 MB a wheel.",
+        ),
+        "list": Part(_HERE, "list_", "List the facts, one a line."),
+        "show": Part(
+            _HERE,
+            "show",
+            "Show the facts of an id with their source; a known-good set with its packages and "
+            "pins.",
+        ),
+        "validate": Part(
+            _HERE, "validate", "Check every file against its schema, and every reference."
+        ),
+    }
+
+
+app = typer.Typer(
+    name="knowledge",
+    cls=Commands,
+    help="Look at the compatibility database, and check it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _group() -> None:
+    """A group, whatever the number of its commands."""
