@@ -18,7 +18,7 @@ not answer, ``DamagedData`` for what cannot be read. No solution is an answer, a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date
@@ -27,14 +27,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from resolver import __version__
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
-from resolver.model.options import IndexOptions, TargetOptions
+from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
 
 if TYPE_CHECKING:
+    from resolver.load.distribution import Distribution
     from resolver.lockfile.lock import Form, Lock
     from resolver.model.reason import Code, Grade, Reason, Severity
     from resolver.model.target import Target
+    from resolver.usecase.check import CheckResult
     from resolver.usecase.describe_machine import MachineResult
+    from resolver.usecase.diff import DiffResult
+    from resolver.usecase.download import DownloadResult, Shown
     from resolver.usecase.explain_error import ErrorResult
+    from resolver.usecase.freeze import FreezeResult
+    from resolver.usecase.inspect import InspectResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
     from resolver.usecase.why import WhyResult
@@ -42,14 +48,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbilockError",
+    "CheckResult",
     "Code",
     "DamagedData",
+    "DiffResult",
+    "DownloadResult",
     "ErrorResult",
+    "FreezeResult",
     "Grade",
     "IndexFailure",
     "IndexOptions",
+    "InspectResult",
     "Lock",
     "MachineResult",
+    "PlatformOptions",
     "Reason",
     "ResolveResult",
     "Session",
@@ -60,10 +72,16 @@ __all__ = [
     "WhyResult",
     "World",
     "__version__",
+    "check_environment",
+    "check_lock",
     "describe_machine",
+    "diff",
+    "download",
     "explain_error",
     "export",
     "find_target",
+    "freeze",
+    "inspect",
     "open_session",
     "resolve",
     "why",
@@ -71,9 +89,14 @@ __all__ = [
 
 # The types of answers come with the first answer, so that the import costs nothing.
 _LAZY = {
+    "CheckResult": "resolver.usecase.check",
     "Code": "resolver.model.reason",
+    "DiffResult": "resolver.usecase.diff",
+    "DownloadResult": "resolver.usecase.download",
     "ErrorResult": "resolver.usecase.explain_error",
+    "FreezeResult": "resolver.usecase.freeze",
     "Grade": "resolver.model.reason",
+    "InspectResult": "resolver.usecase.inspect",
     "Lock": "resolver.lockfile.lock",
     "MachineResult": "resolver.usecase.describe_machine",
     "Reason": "resolver.model.reason",
@@ -105,19 +128,31 @@ class TargetKeywords(TypedDict, total=False):
     toolkit: str | None
 
 
-class IndexKeywords(TypedDict, total=False):
-    """Indexes and caches, a keyword for each field of ``IndexOptions``."""
+class SourceKeywords(TypedDict, total=False):
+    """Indexes and caches."""
 
     index: Iterable[str]
     channels: Iterable[str]
     offline: bool
-    wheelhouse: Path | str | None
     no_cache: bool
     cache_dir: Path | str | None
 
 
+class IndexKeywords(SourceKeywords, total=False):
+    """Indexes and caches, a keyword for each field of ``IndexOptions``."""
+
+    wheelhouse: Path | str | None
+
+
 class Keywords(TargetKeywords, IndexKeywords, total=False):
     """The machine, and the indexes where no session is given."""
+
+
+class WheelKeywords(IndexKeywords, total=False):
+    """Whose wheels are meant, by default this machine's; and the indexes without a session."""
+
+    python: str | None
+    machine: str | None
 
 
 def resolve(
@@ -326,6 +361,138 @@ def open_session(**options: Unpack[IndexKeywords]) -> Session:
     return Session(options=_index_options(options))
 
 
+# wheels and environments
+
+
+def inspect(
+    wheels: str | Path | Iterable[str | Path],
+    *,
+    full: bool = False,
+    platform: PlatformOptions | None = None,
+    session: Session | None = None,
+    **options: Unpack[WheelKeywords],
+) -> InspectResult:
+    """What the bytes of wheels need: torch releases, CUDA libraries, glibc, device code.
+
+    A wheel is a file, an address, or a release such as ``"sgl-kernel==0.3.21"``. ``full`` reads
+    device code too, and downloads every native member for it.
+    """
+    from resolver.usecase import inspect as usecase
+
+    with _opened(session, options, _PLATFORM_FIELDS) as opened:
+        here = _platform(opened, platform, options)
+        texts = [str(item) for item in _items(wheels)]
+        return usecase.inspect(opened, texts, here, full=full)
+
+
+def diff(
+    before: str,
+    after: str,
+    *,
+    used_by: str | Path | None = None,
+    platform: PlatformOptions | None = None,
+    session: Session | None = None,
+    **options: Unpack[WheelKeywords],
+) -> DiffResult:
+    """What changed between ``"torch==2.9.1"`` and ``"torch==2.10.0"``, by exported symbols.
+
+    ``used_by`` is a wheel as for ``inspect``: only what it needs and loses is told then.
+    """
+    from resolver.usecase import diff as usecase
+
+    with _opened(session, options, _PLATFORM_FIELDS) as opened:
+        here = _platform(opened, platform, options)
+        wheel = None if used_by is None else str(used_by)
+        return usecase.diff(opened, before, after, here, used_by=wheel)
+
+
+def check_environment(
+    path: Path | str | None = None,
+    *,
+    full: bool = False,
+    target: TargetOptions | None = None,
+    on_package: Callable[[Distribution], None] = lambda _: None,
+    session: Session | None = None,
+    **options: Unpack[Keywords],
+) -> CheckResult:
+    """Whether an installed environment loads, and all that is wrong with it.
+
+    Without ``path`` the active environment, else the one that runs this. ``full`` reads the device
+    code of every library, once. ``on_package`` is called before each package is looked at.
+    """
+    from resolver.usecase import check as usecase
+
+    with _opened(session, options) as opened:
+        place = None if path is None else Path(path)
+        said = _described(target, options)
+        return usecase.check_environment(opened, place, said, full=full, on_package=on_package)
+
+
+def check_lock(
+    path: Path | str,
+    *,
+    target: TargetOptions | None = None,
+    session: Session | None = None,
+    **options: Unpack[Keywords],
+) -> CheckResult:
+    """Whether what a lock names loads: ``pylock.toml``, ``uv.lock``, ``poetry.lock``, pinned lines.
+
+    A lock of abilock says itself for which machine it is; what is said here counts before that.
+    """
+    from resolver.usecase import check as usecase
+
+    with _opened(session, options) as opened:
+        return usecase.check_lock(opened, Path(path), _described(target, options))
+
+
+def freeze(
+    environment: CheckResult | Path | str,
+    *,
+    session: Session | None = None,
+    **options: Unpack[IndexKeywords],
+) -> FreezeResult:
+    """A lock of what is installed, to go back to; by its directory or by what a check looked at.
+
+    A package is the file of an index whose own RECORD lists the same files with the same hashes.
+    """
+    from resolver.load.environment import load_environment
+    from resolver.usecase import freeze as usecase
+    from resolver.usecase.check import CheckResult
+
+    with _opened(session, options, frozenset()) as opened:
+        if not isinstance(environment, CheckResult):
+            place = load_environment(opened.world.cwd / environment)
+        elif environment.environment is None:
+            raise UsageError("a lock file is a lock already", hint="freeze an environment")
+        else:
+            place = environment.environment
+        return usecase.freeze(opened, place)
+
+
+def download(
+    lock: Path | str = "pylock.toml",
+    *,
+    wheelhouse: Path | str | None = None,
+    jobs: int = 4,
+    shown: Shown | None = None,
+    session: Session | None = None,
+    **options: Unpack[SourceKeywords],
+) -> DownloadResult:
+    """Fill a directory with the files of a lock, each checked by its sha256.
+
+    By default that is ``wheelhouse`` beside the lock; ``jobs`` files are fetched at a time.
+    ``shown`` gives what is told while they arrive. A file that does not come raises nothing: see
+    ``failed`` of the answer.
+    """
+    from resolver.usecase import download as usecase
+
+    with _opened(session, options, frozenset()) as opened:
+        place = None if wheelhouse is None else Path(wheelhouse)
+        if shown is None:
+            return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs)
+        return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs, shown=shown)
+
+
 # arguments
 
 
@@ -335,6 +502,7 @@ def _items(items: str | Path | Iterable[str | Path]) -> tuple[str | Path, ...]:
 
 _TARGET_FIELDS = frozenset(field.name for field in fields(TargetOptions))
 _INDEX_FIELDS = frozenset(field.name for field in fields(IndexOptions))
+_PLATFORM_FIELDS = frozenset(field.name for field in fields(PlatformOptions))
 
 
 def _target_options(options: Keywords) -> TargetOptions:
@@ -342,9 +510,9 @@ def _target_options(options: Keywords) -> TargetOptions:
     return TargetOptions(**said)
 
 
-def _index_options(options: Any) -> IndexOptions:
-    """Raises TypeError for a keyword that is none."""
-    given: dict[str, Any] = {n: v for n, v in options.items() if n not in _TARGET_FIELDS}
+def _index_options(options: Any, others: frozenset[str] = frozenset()) -> IndexOptions:
+    """All keywords but ``others``. Raises TypeError for one that is none."""
+    given: dict[str, Any] = {n: v for n, v in options.items() if n not in others}
     for name in ("index", "channels"):
         if name in given:
             given[name] = _items(given[name])
@@ -355,15 +523,19 @@ def _index_options(options: Any) -> IndexOptions:
 
 
 @contextmanager
-def _opened(session: Session | None, options: Keywords) -> Iterator[Session]:
-    """The given session, or one for this call alone."""
+def _opened(
+    session: Session | None,
+    options: Keywords | WheelKeywords | SourceKeywords,
+    others: frozenset[str] = _TARGET_FIELDS,
+) -> Iterator[Session]:
+    """The given session, or one for this call alone; ``others`` are no keywords of sessions."""
     if session is None:
         from resolver.usecase.session import Session
 
-        with Session(options=_index_options(options)) as opened:
+        with Session(options=_index_options(options, others)) as opened:
             yield opened
         return
-    if wrong := sorted(options.keys() - _TARGET_FIELDS):
+    if wrong := sorted(options.keys() - others):
         raise TypeError(f"{', '.join(wrong)}: say it where the session is opened")
     yield session
 
@@ -376,14 +548,33 @@ def _target(
     from resolver.model.target import Target
     from resolver.usecase.target_options import make_project_target
 
-    if target is not None and (beside := options.keys() & _TARGET_FIELDS):
-        raise TypeError(f"a target is given, and {', '.join(sorted(beside))} beside it")
     if isinstance(target, Target):
+        _check_alone(target, options)
         return target
-    said = target or _target_options(options)
+    said = _described(target, options)
     return make_project_target(
         session.knowledge, said, session.project, session.world, session.tell
     )
+
+
+def _described(target: TargetOptions | None, options: Keywords) -> TargetOptions:
+    """What is said of the machine, in either form. Raises TypeError for both."""
+    _check_alone(target, options)
+    return target or _target_options(options)
+
+
+def _check_alone(target: Target | TargetOptions | None, options: Keywords) -> None:
+    if target is not None and (beside := options.keys() & _TARGET_FIELDS):
+        raise TypeError(f"a target is given, and {', '.join(sorted(beside))} beside it")
+
+
+def _platform(session: Session, platform: PlatformOptions | None, options: WheelKeywords) -> Target:
+    from resolver.usecase.target_options import make_platform
+
+    if platform is not None and (beside := options.keys() & _PLATFORM_FIELDS):
+        raise TypeError(f"a platform is given, and {', '.join(sorted(beside))} beside it")
+    said = platform or PlatformOptions(python=options.get("python"), machine=options.get("machine"))
+    return make_platform(session.knowledge, said, session.world)
 
 
 def _said(target: Target | TargetOptions | None, options: Keywords) -> TargetOptions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from packaging.version import Version
 
@@ -147,39 +146,3 @@ def _break(link: WheelLink, symbol: str, right: Match) -> Break:
         library=link.history.library(symbol),
         members=tuple(row.member.path for row in link.members if symbol in row.symbols),
     )
-
-
-def diff_to_json(diff: TorchDiff) -> dict[str, Any]:
-    """The ``diff`` document of the JSON contract; ``used_by`` is null where no wheel was named."""
-    usage = diff.used_by
-    return {
-        "version": 1,
-        "from": str(diff.before),
-        "to": str(diff.after),
-        "machine": diff.machine,
-        "grade": str(diff.grade),
-        "removed": len(diff.removed),
-        "added": len(diff.added),
-        "changed": [
-            {"name": change.name, "from": change.before, "to": change.after}
-            for change in diff.changed
-        ],
-        "used_by": None
-        if usage is None
-        else {
-            "wheel": usage.wheel,
-            "symbols": usage.symbols,
-            "breaks": [
-                {
-                    "symbol": row.symbol,
-                    "from": row.before,
-                    "to": list(row.after),
-                    "library": row.library,
-                    "members": list(row.members),
-                }
-                for row in usage.breaks
-            ],
-            "gained": list(usage.gained),
-            "absent": list(usage.absent),
-        },
-    }

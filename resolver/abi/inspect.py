@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from resolver.abi.elf import MACHINES
 from resolver.abi.history import History
-from resolver.abi.link import MemberLink, WheelLink, link_wheel
+from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.store import EvidenceStore
-from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
@@ -178,66 +176,3 @@ def newest_version(member: Member, family: str) -> str | None:
         if (match := _VERSION.fullmatch(name)) and match[1] == family
     ]
     return ".".join(map(str, max(found))) if found else None
-
-
-def inspection_to_json(inspection: Inspection) -> dict[str, Any]:
-    """The ``inspect`` document of the JSON contract."""
-    link, wheel = inspection.link, inspection.wheel
-    linking = link.releases(link.mask)
-    missing = {
-        str(build.version): list(link.missing(column))
-        for column, build in enumerate(link.history.builds)
-        if link.builds >> column & 1 and not link.mask >> column & 1
-    }
-    return {
-        "version": 1,
-        "wheel": wheel.filename,
-        "sha256": wheel.sha256,
-        "size": wheel.size,
-        "bytes_read": wheel.bytes_read,
-        "depth": wheel.depth,
-        "machine": inspection.machine,
-        "members": [_member_to_json(link, member) for member in link.members],
-        "torch_symbols": len(link.symbols),
-        "links_with": {"torch": [str(version) for version in linking]},
-        "missing": {"torch": missing},
-        "works_with": torch_text(link, link.mask),
-    }
-
-
-def _member_to_json(link: WheelLink, row: MemberLink) -> dict[str, Any]:
-    member, facts = row.member, row.member.facts
-    codes = member.device_code
-    return {
-        "path": member.path,
-        "crc32": f"{member.crc32:08x}",
-        "size": member.size,
-        "machine": facts.machine if facts else None,
-        "soname": facts.soname if facts else None,
-        "needed": list(facts.needed) if facts else [],
-        "runpath": list(facts.runpath or facts.rpath) if facts else [],
-        "dynamic": facts.dynamic if facts else None,
-        "torch_symbols": len(row.symbols),
-        "glibc": newest_version(member, "GLIBC"),
-        "glibcxx": newest_version(member, "GLIBCXX"),
-        "cxxabi": newest_version(member, "CXXABI"),
-        "device_code": None if codes is None else [str(code) for code in codes],
-        "load": str(row.load),
-        "curated": row.load.curated,
-        "links_with": {"torch": [str(v) for v in link.releases(row.mask & link.builds)]},
-    }
-
-
-def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison of ``inspect A B``."""
-    return {
-        "left": comparison.left,
-        "right": comparison.right,
-        "identical": comparison.identical,
-        "same": [
-            {"left": t.left, "right": t.right, "crc32": f"{t.crc32:08x}", "size": t.size}
-            for t in comparison.same
-        ],
-        "only_left": list(comparison.only_left),
-        "only_right": list(comparison.only_right),
-    }

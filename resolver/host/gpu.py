@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.compat.gpu import find_gpu
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
+from resolver.model.version import parse_version
 
 _NAME = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _DRIVER = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
@@ -120,13 +121,6 @@ def _named(found: Accelerator, toolkits: Sequence[Toolkit], knowledge: Knowledge
     )
 
 
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text.strip())
-    except InvalidVersion:
-        return None
-
-
 def _nvml(library: str = "libnvidia-ml.so.1") -> Accelerator | None:
     try:
         nvml = ctypes.CDLL(library)
@@ -138,7 +132,7 @@ def _nvml(library: str = "libnvidia-ml.so.1") -> Accelerator | None:
         text = ctypes.create_string_buffer(_DRIVER)
         driver = None
         if nvml.nvmlSystemGetDriverVersion(text, _DRIVER) == 0:
-            driver = _version(text.value.decode("ascii", "replace"))
+            driver = parse_version(text.value.decode("ascii", "replace"))
         number = ctypes.c_int()
         supported = None
         if nvml.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0:
@@ -212,7 +206,7 @@ def parse_smi(rows: str, cuda: str | None) -> Accelerator:
         except ValueError:  # "[N/A]"
             arch = None
         devices.append(Device(name=fields[0], arch=arch))
-        driver = driver or _version(fields[2])
+        driver = driver or parse_version(fields[2])
     return Accelerator(
         devices=tuple(devices),
         driver=driver,
@@ -238,7 +232,7 @@ def read_proc(root: Path) -> Accelerator | None:
                     devices.append(Device(name=value.strip(), arch=None))
     return Accelerator(
         devices=tuple(devices),
-        driver=_version(match[1]) if match else None,
+        driver=parse_version(match[1]) if match else None,
         source="/proc/driver/nvidia",
     )
 

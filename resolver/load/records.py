@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
@@ -19,6 +19,7 @@ from resolver.load.surroundings import Surroundings
 from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.version import parse_version
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _INFO = re.compile(r"\.(dist|egg)-info/")
@@ -179,13 +180,6 @@ def _parting(one: Distribution, other: Distribution, around: Surroundings) -> st
 # versions
 
 
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
-
-
 def _requirements(
     environment: Environment, around: Surroundings, marker: Mapping[str, str]
 ) -> Iterator[Reason]:
@@ -196,7 +190,7 @@ def _requirements(
             if requirement.marker is not None and not requirement.marker.evaluate(values):
                 continue
             found = environment.find(canonicalize_name(requirement.name))
-            version = None if found is None else _version(found.version)
+            version = None if found is None else parse_version(found.version)
             good = found is not None and (
                 version is None or requirement.specifier.contains(version, prereleases=True)
             )
@@ -219,7 +213,7 @@ def check_skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterato
     """Packages that must share a public version and do not."""
     for skew in skews:
         found = [d for name in skew.projects if (d := environment.find(name)) is not None]
-        publics = {v.public for d in found if (v := _version(d.version)) is not None}
+        publics = {v.public for d in found if (v := parse_version(d.version)) is not None}
         if len(publics) > 1:
             yield Reason(
                 code=Code.VERSION_SKEW,
@@ -246,7 +240,7 @@ def check_known_bad(
 
 def _is(environment: Environment, name: str, version: Version) -> bool:
     found = environment.find(name)
-    return found is not None and _version(found.version) == version
+    return found is not None and parse_version(found.version) == version
 
 
 # run-time compilation
@@ -262,9 +256,9 @@ def check_toolkit(
     if python is None or nvcc() is not None:
         return ()
     cache = environment.find("flashinfer-jit-cache")
-    public = _version(python.version)
+    public = parse_version(python.version)
     if cache is not None and public is not None:
-        version = _version(cache.version)
+        version = parse_version(cache.version)
         if version is not None and version.public == public.public:
             return ()
     return (

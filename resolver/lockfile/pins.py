@@ -23,7 +23,7 @@ from resolver.lockfile.read_lock import LockFile, Pin, is_toml_lock, load_lock_f
 from resolver.lockfile.requirements_txt import logical_lines, parse_requirement
 from resolver.model.dependency import parse_dependency
 from resolver.model.target import Target
-from resolver.solve.near import pinned
+from resolver.model.version import pinned
 
 _HASH = re.compile(r"\s--hash[= ]\s*(\S+)")
 _INCLUDE = re.compile(r"(?:-r|--requirement)[ =]?(.+)")

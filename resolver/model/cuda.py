@@ -7,8 +7,11 @@ Blackwell compatibility guide for architecture- and family-specific (``a``, ``f`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from packaging.version import Version
 
 _CUDA = re.compile(r"(?:cuda[-_ ]?)?(\d{1,2})\.(\d{1,2})(?:\.\d+)*", re.IGNORECASE)
 _CUDA_TAG = re.compile(r"cu(\d{2})(\d)")
@@ -42,6 +45,12 @@ class CudaVersion:
             return None
         match = re.match(r"cu(\d{2})(\d)(?!\d)", local)
         return cls(int(match[1]), int(match[2])) if match else None
+
+    @classmethod
+    def tags_of(cls, versions: Iterable[Version | None]) -> tuple[str, ...]:
+        """The index tags that builds are of by their local versions, each once and sorted."""
+        found = {cls.from_local(version.local) for version in versions if version is not None}
+        return tuple(sorted(cuda.tag for cuda in found if cuda is not None))
 
     @property
     def tag(self) -> str:

@@ -14,10 +14,10 @@ from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.model.version import pinned
 from resolver.solve.alternatives import find_alternatives
 from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
-from resolver.solve.near import pinned
 from resolver.solve.neighbour import Elsewhere
 from resolver.solve.probe import probe
 from resolver.solve.request import Request

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from resolver.model.version import pinned, public_of
 from resolver.solve.catalog import Catalog
 
 # Releases that count as near; more would mean reading more files than a suggestion is worth.
@@ -21,14 +22,6 @@ class Distance(NamedTuple):
     steps: int
 
 
-def pinned(specifier: SpecifierSet) -> Version | None:
-    """The exact version that a specifier names, None where it names none."""
-    for clause in specifier:
-        if clause.operator == "==" and not clause.version.endswith(".*"):
-            return Version(clause.version)
-    return None
-
-
 def distance(one: Version, other: Version, publics: Sequence[Version] = ()) -> Distance:
     """How far two releases are apart, among all ``publics`` of their project."""
     if one.public == other.public:
@@ -36,7 +29,7 @@ def distance(one: Version, other: Version, publics: Sequence[Version] = ()) -> D
     tier = 3
     if one.major == other.major:
         tier = 1 if one.minor == other.minor else 2
-    low, high = sorted((_public(one), _public(other)))
+    low, high = sorted((public_of(one), public_of(other)))
     between = sum(1 for public in publics if low < public < high)
     return Distance(tier, between + 1)
 
@@ -60,7 +53,7 @@ def around(catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False) -> t
     if named is None:
         return ()
     center = named
-    nearest = sorted(publics, key=lambda p: (distance(center, p, publics), p < _public(center)))[
+    nearest = sorted(publics, key=lambda p: (distance(center, p, publics), p < public_of(center)))[
         :_NEAR
     ]
     found: dict[Version, None] = {}
@@ -69,7 +62,3 @@ def around(catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False) -> t
         # The order among builds of a release is the target's, but the same local part comes first.
         found |= dict.fromkeys(sorted(group, key=lambda v: v.local != center.local))
     return tuple(found)
-
-
-def _public(version: Version) -> Version:
-    return version.__replace__(local=None)

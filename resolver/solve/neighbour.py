@@ -20,8 +20,9 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.model.version import pinned
 from resolver.solve.command_line import pinned_to, resolve_command
-from resolver.solve.near import Distance, around, distance, pinned
+from resolver.solve.near import Distance, around, distance
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt

@@ -15,7 +15,7 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.target import Target
-from resolver.solve.near import pinned
+from resolver.model.version import pinned
 from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.abi.rules import find_load
 from resolver.abi.shared_object import read_shared_object
@@ -21,6 +19,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
 from resolver.host.dynamic_loader import probe_loader
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
+from resolver.host.toolkit import find_nvcc
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
@@ -37,11 +36,12 @@ from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
+from resolver.model.version import parse_version
 
 _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
 
 
-def check_environment(
+def simulate(
     base: KnowledgeBase,
     environment: Environment,
     host: Host,
@@ -52,6 +52,7 @@ def check_environment(
     toolkit: CudaVersion | None,
     gpu: str | None,
     cache: Path | None,
+    environ: Mapping[str, str],
     full: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
     notes: tuple[str, ...] = (),
@@ -59,7 +60,7 @@ def check_environment(
     """Load an environment in simulation, and say everything that is wrong with it."""
     known = base.facts
     torch = environment.find("torch")
-    torch_version = None if torch is None else _version(torch.version)
+    torch_version = None if torch is None else parse_version(torch.version)
     built_for = None if torch is None else _torch_cuda(torch)
     target = _target(environment, host, cuda or built_for, archs, driver, toolkit, gpu)
     major = built_for.major if built_for else None
@@ -96,7 +97,11 @@ def check_environment(
                 skews=known.skews,
                 marker=_stand_in(environment, host).environment,
             ),
-            *check_toolkit(environment, around, lambda: find_nvcc(environment)),
+            *check_toolkit(
+                environment,
+                around,
+                lambda: find_nvcc(environment.prefix, environment.path, environ),
+            ),
         ]
         bad = _bad_here(known, target, _stand_in(environment, host, archs))
         findings = join_reported(findings, check_known_bad(environment, bad, host.machine))
@@ -138,13 +143,6 @@ def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
     )
 
 
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
-
-
 def _torch_cuda(torch: Distribution) -> CudaVersion | None:
     """The CUDA release that torch was built for, by ``torch/version.py``."""
     try:
@@ -157,7 +155,7 @@ def _torch_cuda(torch: Distribution) -> CudaVersion | None:
             return CudaVersion.parse(match[1])
     except ValueError:
         pass
-    version = _version(torch.version)
+    version = parse_version(torch.version)
     return None if version is None else CudaVersion.from_local(version.local)
 
 
@@ -224,21 +222,8 @@ def _roles(
 
     def role(distribution: Distribution, member: str) -> MemberRole | Literal["skipped"] | None:
         name = distribution.name.replace("-", "_")
-        version = _version(distribution.version)
+        version = parse_version(distribution.version)
         load = find_load(rules, f"{name}-{version}-py3-none-any.whl", member)
         return role_of(load, archs, torch)
 
     return role
-
-
-def find_nvcc(environment: Environment) -> str | None:
-    """The CUDA compiler that packages here would find."""
-    places = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    candidates = [Path(place, "bin", "nvcc") for place in places if place]
-    candidates += [Path("/usr/local/cuda/bin/nvcc"), Path(environment.prefix, "bin", "nvcc")]
-    for site in environment.path:
-        candidates += sorted(Path(site, "nvidia").glob("*/bin/nvcc"))
-    for candidate in candidates:
-        if candidate.is_file():
-            return str(candidate)
-    return shutil.which("nvcc")

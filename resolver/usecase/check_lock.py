@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -20,6 +19,7 @@ from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.lockfile.read_lock import LockFile
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.cuda import CudaVersion
 from resolver.model.host import HostNeed
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
@@ -55,7 +55,7 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
     """Judge every pin for ``target``. Raises IndexFailure where an index that counts is silent."""
     base, known = session.base, session.knowledge
     lock = load_pins(path, target)
-    tags = tuple(sorted({f"{pin.version.local}"[:5] for pin in lock.pins if _is_cuda(pin.version)}))
+    tags = CudaVersion.tags_of(pin.version for pin in lock.pins)
     with session.open_workspace(target, named_tags=tags) as workspace:
         chosen = {pin.name: choose(workspace, pin) for pin in lock.pins if not pin.local}
         found = {name: a for name, a in chosen.items() if isinstance(a, Artifact)}
@@ -109,10 +109,6 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         notes=(*lock.notes, *local, *missing, *notices),
         unjudged=len(unjudged) + len(local) + lock.left_out,
     )
-
-
-def _is_cuda(version: Version) -> bool:
-    return version.local is not None and version.local.startswith("cu")
 
 
 def _judge(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from resolver.abi.shared_object import read_shared_object
-from resolver.errors import AbilockError, UsageError
-from resolver.host.dynamic_loader import probe_loader
+from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import Host
+from resolver.host.toolkit import probe_libstdcxx
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import TargetOptions
 from resolver.model.target import Target
@@ -79,7 +76,7 @@ def describe_machine(session: Session, options: TargetOptions) -> MachineResult:
         sources=said | {k: v for k, v in _sources(known, host, found).items() if k not in said},
         host=host,
         accelerator=found,
-        libstdcxx=_libstdcxx(),
+        libstdcxx=probe_libstdcxx(),
     )
 
 
@@ -110,20 +107,3 @@ def _sources(known: Knowledge, host: Host, found: Accelerator) -> dict[str, str]
     if host.glibc is not None:
         sources["glibc"] = "this machine"
     return sources
-
-
-def _libstdcxx() -> str | None:
-    """The newest GLIBCXX version of the system's C++ library: ``3.4.30``."""
-    host = probe_loader()
-    places = [f"{each}/libstdc++.so.6" for each in (*host.library_path, *host.default)]
-    if (cached := host.cache.get("libstdc++.so.6")) is not None:
-        places.insert(len(host.library_path), cached)
-    for place in filter(os.path.exists, places):
-        try:
-            facts = read_shared_object(Path(place))
-        except (OSError, AbilockError):
-            continue
-        if facts is not None:
-            names = [v.removeprefix("GLIBCXX_") for v in facts.offers if v.startswith("GLIBCXX_3")]
-            return max(names, key=lambda v: tuple(map(int, v.split("."))), default=None)
-    return None

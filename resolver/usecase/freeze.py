@@ -26,7 +26,9 @@ from resolver.load.environment import Environment
 from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
-from resolver.usecase.session import Connection
+from resolver.model.cuda import CudaVersion
+from resolver.model.version import parse_version
+from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import FileSource
 from resolver.wheelfile.zip_reader import MemberStream, read_directory
 
@@ -46,6 +48,34 @@ class Frozen:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreezeResult:
+    """The answer to ``freeze``: a lock of what is installed, and what became of each package."""
+
+    lock: Pylock
+    rows: tuple[Frozen, ...]
+
+    @property
+    def found(self) -> int:
+        """How many packages the lock holds."""
+        return sum(row.package is not None for row in self.rows)
+
+    @property
+    def lost(self) -> tuple[Frozen, ...]:
+        """What no file of an index is: the lock lists it, and cannot install it."""
+        return tuple(row for row in self.rows if row.package is None)
+
+    def render(self) -> str:
+        """The text of ``pylock.toml``."""
+        return render_lock(self.lock)
+
+    def write(self, path: Path | str = "pylock.toml") -> None:
+        """Write it as a whole. Raises UsageError for a place that is none, and DiskFailure."""
+        path = Path(path)
+        check_place(path)
+        write_file(path, self.render())
+
+
 def check_place(path: Path) -> None:
     """Raises UsageError where no lock can be written to ``path``."""
     check_lock_name(path)
@@ -56,15 +86,15 @@ def check_place(path: Path) -> None:
         raise UsageError(f"cannot write {path}", hint="choose another file with --freeze")
 
 
-def freeze(
-    environment: Environment, connection: Connection, path: Path, machine: str
-) -> tuple[Frozen, ...]:
-    """Write the lock of ``environment`` to ``path``; what could not be found is listed in it.
+def freeze(session: Session, environment: Environment) -> FreezeResult:
+    """The lock of ``environment``. Cost: two or three range requests a package."""
+    tags = CudaVersion.tags_of(parse_version(each.version) for each in environment.distributions)
+    with session.connect(tags) as connection:
+        return freeze_with(connection, environment, session.world.probe_host().machine)
 
-    Cost: two or three range requests a package. Raises UsageError for a place that is none, and
-    DiskFailure.
-    """
-    check_place(path)
+
+def freeze_with(connection: Connection, environment: Environment, machine: str) -> FreezeResult:
+    """As ``freeze``, by what one connection can reach."""
     first: dict[str, Distribution] = {}
     for distribution in environment.distributions:
         first.setdefault(distribution.name, distribution)
@@ -92,8 +122,7 @@ def freeze(
             }
         },
     )
-    write_file(path, render_lock(lock))
-    return rows
+    return FreezeResult(lock=lock, rows=rows)
 
 
 def _freeze(distribution: Distribution, connection: Connection) -> Frozen:

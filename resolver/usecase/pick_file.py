@@ -1,23 +1,136 @@
-"""The file that an installer takes for a pin: by hash, else by version, else by its address."""
+"""The file of a release: the one that an argument names, or that an installer takes for a pin."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.requirements import Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from resolver.errors import Unreachable, UsageError
 from resolver.lockfile.read_lock import Pin
+from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
+from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.target import Target
+from resolver.model.version import pinned, public_of
 from resolver.solve.workspace import Workspace
+from resolver.usecase.session import Connection
+
+# what an argument names
+
+
+def find_wheel(connection: Connection, text: str, platform: Target, cwd: Path) -> Artifact:
+    """The wheel that an argument means: a file, an address, or a release on the indexes.
+
+    A range means its newest final release; a pre-release only where it names one or has no other,
+    a yanked file only where it names that version. Of one release the default index's file counts
+    before a channel's. Raises UsageError when there is none, and Unreachable where no place offline
+    knows the project.
+    """
+    if text.startswith(("https://", "http://")):
+        return _named(PurePosixPath(unquote(urlsplit(text).path)).name, url=text)
+    if text.endswith(".whl"):
+        file = cwd / text
+        if not file.is_file():
+            raise UsageError(f"no file {text}", hint="check the name, or write NAME==VERSION")
+        return _named(file.name, path=str(file.resolve()))
+    requirement, _ = parse_requirement(text, "wheel")
+    project = canonicalize_name(requirement.name)
+    listings = list(connection.index.listings(project))
+    wheels = [
+        artifact
+        for listing in listings
+        for artifact in listing.artifacts
+        if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
+    ]
+    wanted = _wanted(requirement, wheels)
+    if wanted:
+        newest = max(public_of(artifact.version) for artifact in wanted)
+        return _best([a for a in wanted if public_of(a.version) == newest], platform)
+    if connection.index.offline and not any(listing.artifacts for listing in listings):
+        raise Unreachable(
+            f"nothing of {project} is cached, and --offline forbids network use",
+            url="",
+            hint="run once without --offline, so that the cache holds it",
+        )
+    yanked = [a.version for a in wheels if _contains(requirement, a)]
+    if yanked:
+        raise UsageError(
+            f"every wheel of {text} was yanked", hint=f"name one: {project}=={max(yanked)}"
+        )
+    known = sorted({artifact.version for artifact in wheels})
+    raise UsageError(
+        f"no wheel of {text} for Python {platform.python_short} on {platform.machine}",
+        hint=f"newest that it has: {', '.join(map(str, known[-5:]))}"
+        if known
+        else f"no index has a wheel of {project} for it: try --python or --machine",
+    )
+
+
+def _wanted(requirement: Requirement, wheels: Sequence[Artifact]) -> list[Artifact]:
+    exact = pinned(requirement.specifier)
+    found = [a for a in wheels if _contains(requirement, a) and (exact or not a.yanked)]
+    if requirement.specifier.prereleases:
+        return found
+    return [artifact for artifact in found if not artifact.version.is_prerelease] or found
+
+
+def _contains(requirement: Requirement, artifact: Artifact) -> bool:
+    return requirement.specifier.contains(artifact.version, prereleases=True)
+
+
+def _best(files: Sequence[Artifact], platform: Target) -> Artifact:
+    """Of the files of one release; PEP 427: of two with equal tags the one of the higher build."""
+
+    def place(artifact: Artifact) -> tuple[bool, bool]:
+        return (artifact.origin == "snapshot", artifact.channel != DEFAULT_CHANNEL)
+
+    first = min(map(place, files))
+    there = [artifact for artifact in files if place(artifact) == first]
+    newest = max(artifact.version for artifact in there)
+    ranks = platform.tag_rank
+    return min(
+        (artifact for artifact in there if artifact.version == newest),
+        key=lambda a: (
+            min(ranks[tag] for tag in a.tags if tag in ranks),
+            tuple(-part for part in a.build[:1] if isinstance(part, int)),
+            a.filename,
+        ),
+    )
+
+
+def _named(filename: str, *, url: str | None = None, path: str | None = None) -> Artifact:
+    try:
+        name, version, build, tags = parse_wheel_filename(filename)
+    except InvalidWheelFilename as error:
+        raise UsageError(
+            f"{filename!r} is not a wheel's name: {error}", hint="a wheel is NAME-VERSION-TAGS.whl"
+        ) from error
+    return Artifact(
+        filename=filename,
+        name=name,
+        version=version,
+        kind="wheel",
+        channel="file" if path else "address",
+        origin="directory" if path else "index",
+        tags=tags,
+        build=build,
+        url=url,
+        path=path,
+    )
+
+
+# what a pin names
 
 
 def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
     """The file of a pin, or why there is none; a file of another content never stands in."""
     catalog = workspace.catalog(pin.name)
-    public = pin.version.__replace__(local=None)
+    public = public_of(pin.version)
     group = catalog.group(public)
     files = [
         artifact

@@ -15,6 +15,8 @@ from resolver.lockfile.requirements_txt import (
     load_requirements,
     parse_requirement,
 )
+from resolver.model.cuda import CudaVersion
+from resolver.model.version import parse_version
 
 
 def state(items: Iterable[str | Path], notes: list[str] | None = None) -> tuple[Stated, ...]:
@@ -41,10 +43,8 @@ def by_project(stated: Iterable[Stated]) -> dict[NormalizedName, tuple[Requireme
 
 def named_tags(stated: Iterable[Stated]) -> tuple[str, ...]:
     """Index tags that requirements name by local version: ``torch==2.9.1+cu128``."""
-    tags = []
-    for requirement, _ in stated:
-        for clause in requirement.specifier:
-            local = clause.version.partition("+")[2]
-            if local.startswith("cu") and local[2:5].isdigit():
-                tags.append(local[:5])
-    return tuple(sorted(set(tags)))
+    return CudaVersion.tags_of(
+        parse_version(clause.version)
+        for requirement, _ in stated
+        for clause in requirement.specifier
+    )

@@ -5,13 +5,11 @@ import json
 import pytest
 from packaging.version import Version
 
-from resolver.abi.diff import diff_to_json, diff_torch
+from resolver.abi.diff import diff_torch
 from resolver.abi.inspect import (
     compare_members,
-    comparison_to_json,
     inspect_facts,
     inspect_wheel,
-    inspection_to_json,
     machine_of,
 )
 from resolver.abi.link import link_wheel
@@ -19,6 +17,7 @@ from resolver.abi.wheel import Member
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.render.inspection import render_comparison, render_diff, render_inspection
+from resolver.render.inspection_json import comparison_to_json, diff_to_json, inspection_to_json
 from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf

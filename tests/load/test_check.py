@@ -405,7 +405,7 @@ def test_facts_are_kept_and_read_anew_when_a_file_changes(world: World, tmp_path
 def test_reports_count_for_the_machines_they_speak_for(
     world: World, monkeypatch: pytest.MonkeyPatch, archs: str, machine: str, told: list[str]
 ) -> None:
-    monkeypatch.setattr(check_environment, "find_nvcc", lambda _: "/usr/local/cuda/bin/nvcc")
+    monkeypatch.setattr(check_environment, "find_nvcc", lambda *_: "/usr/local/cuda/bin/nvcc")
     pair = make_tuple("here 1.0, there 2.0", verdict="bad", machines=("x86_64",))
     reason = replace(make_reason(), code=Code.VERSION_CONFLICT, severity=Severity.DEGRADED)
     known = load_knowledge()

@@ -14,7 +14,7 @@ from packaging.version import Version
 from resolver.errors import NotFound, UsageError
 from resolver.load.environment import load_environment
 from resolver.model.artifact import Artifact, Listing
-from resolver.usecase.freeze import freeze
+from resolver.usecase.freeze import check_place, freeze_with
 from resolver.wheelfile.byte_source import BytesSource
 from tests.load.test_command import run
 from tests.load.world import World
@@ -87,7 +87,8 @@ def test_what_is_found_again_is_locked(tmp_path: Path) -> None:
     world.install("gone", "5.0", {"gone.py": b""})
     index = Index(other, mine, build_wheel("odd", "2.0", files={"odd.py": b"there\n"}))
     path = tmp_path / "pylock.before.toml"
-    rows = freeze(load_environment(world.prefix), index, path, "x86_64")  # type: ignore[arg-type]
+    frozen = freeze_with(index, load_environment(world.prefix), "x86_64")  # type: ignore[arg-type]
+    frozen.write(path)
     lock = tomllib.loads(path.read_text())
     Pylock.from_dict(lock)
     by_name = {package["name"]: package for package in lock["packages"]}
@@ -102,13 +103,12 @@ def test_what_is_found_again_is_locked(tmp_path: Path) -> None:
         "gone": "no such project",
         "odd": "no file of an index has the same RECORD",
     }
-    assert len(rows) == 5
+    assert (len(frozen.rows), frozen.found, len(frozen.lost)) == (5, 2, 3)
 
 
 def test_the_name_of_a_lock(tmp_path: Path) -> None:
-    world = World(tmp_path / "env")
     with pytest.raises(UsageError, match="is not a name for a lock file"):
-        freeze(load_environment(world.prefix), Index(), tmp_path / "freeze.txt", "x86_64")  # type: ignore[arg-type]
+        check_place(tmp_path / "freeze.txt")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.load.environment import load_environment
 from resolver.model.report import Report
-from resolver.usecase.check_environment import check_environment
+from resolver.usecase.check_environment import simulate
 from tests.abi.elf_builder import Elf
 
 HOST = Host(python="3.12.1", free_threaded=False, machine="x86_64", glibc=(2, 36))
@@ -89,9 +90,10 @@ class World:
             "toolkit": None,
             "gpu": None,
             "cache": None,
+            "environ": os.environ,
         }
         values |= options
-        return check_environment(
+        return simulate(
             KnowledgeBase(facts=values.pop("known", None)),  # type: ignore[arg-type]
             load_environment(self.prefix),
             values.pop("host", HOST),  # type: ignore[arg-type]

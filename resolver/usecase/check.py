@@ -1,0 +1,147 @@
+"""Whether what is installed, or what a lock names, loads: the answer to ``check``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from resolver.errors import UsageError
+from resolver.load.distribution import Distribution
+from resolver.load.environment import Environment, load_environment
+from resolver.lockfile.pins import check_is_lock
+from resolver.model.options import TargetOptions
+from resolver.model.reason import Reason
+from resolver.model.report import Report
+from resolver.model.target import Target
+from resolver.usecase import check_lock as locks
+from resolver.usecase.check_environment import simulate
+from resolver.usecase.session import Session
+from resolver.usecase.target_options import (
+    make_project_target,
+    make_wish,
+    with_machine,
+    with_project,
+)
+from resolver.usecase.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The answer to ``check``. ``environment`` is what was looked at, None of a lock."""
+
+    report: Report
+    environment: Environment | None = None
+
+    @property
+    def verdict(self) -> Literal["ok", "degraded", "broken"]:
+        """What the gravest finding comes to."""
+        return self.report.verdict
+
+    @property
+    def target(self) -> Target | None:
+        """The machine that it holds for; None where its CUDA release is not known."""
+        return self.report.target
+
+    @property
+    def findings(self) -> tuple[Reason, ...]:
+        """All that is wrong, the gravest first."""
+        return self.report.findings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know."""
+        return self.report.notes
+
+    def text(self) -> str:
+        """The answer for people, as the command prints it."""
+        from resolver.render.render_check import check_text
+
+        return check_text(self.report)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``check --format json`` (docs/json.md)."""
+        from resolver.render.render_check import check_model
+        from resolver.render.render_json import document
+
+        return document(check_model(self.report))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def check_environment(
+    session: Session,
+    place: Path | None,
+    options: TargetOptions,
+    *,
+    full: bool = False,
+    on_package: Callable[[Distribution], None] = lambda _: None,
+) -> CheckResult:
+    """Load an environment in simulation; without ``place`` the active one, else abilock's own.
+
+    ``full`` reads the device code of every library. ``on_package`` is called before a package is
+    looked at. Raises UsageError for a place that is none, and for options that an environment
+    answers itself.
+    """
+    for name in ("python", "machine", "glibc"):
+        if getattr(options, name) is not None:
+            raise UsageError(
+                f"--{name} is for lock files: an environment has its own",
+                hint=f"leave --{name} out",
+            )
+    world = session.world
+    options = with_project(options, session.project)
+    wish = make_wish(session.knowledge, options)
+    place, note = (place, None) if place is not None else _active(world)
+    environment = load_environment(Path(os.path.normpath(world.cwd / place)))
+    if not wish.archs:
+        wish = with_machine(wish, world.probe_accelerator(session.knowledge))
+    report = simulate(
+        session.base,
+        environment,
+        world.probe_host(),
+        cuda=wish.cuda,
+        archs=wish.archs,
+        driver=wish.driver,
+        toolkit=wish.toolkit,
+        gpu=options.gpu,
+        cache=session.cache_dir,
+        environ=world.environ,
+        full=full,
+        on_package=on_package,
+        notes=() if note is None else (note,),
+    )
+    return CheckResult(report=report, environment=environment)
+
+
+def _active(world: World) -> tuple[Path, str]:
+    """The active environment, as its activation script says, else the one that runs abilock."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if value := world.environ.get(name):
+            return Path(value), f"checked the environment of {name}"
+    if not str(world.prefix):
+        raise UsageError("no environment is active", hint="name one: abilock check .venv")
+    return world.prefix, "no environment is active: checked the one abilock runs in"
+
+
+def check_lock(session: Session, path: Path, options: TargetOptions) -> CheckResult:
+    """Judge the files that a lock names; a lock of abilock says itself for which machine.
+
+    Raises UsageError for a file that is no lock, and IndexFailure where an index is silent.
+    """
+    check_is_lock(path)
+    said = locks.stated_target(path)
+    if options.gpu:
+        said.pop("arch", None)
+    unsaid = {name: value for name, value in said.items() if not getattr(options, name)}
+    target = make_project_target(
+        session.knowledge,
+        replace(options, **unsaid),
+        session.project,
+        session.world,
+        session.tell,
+    )
+    return CheckResult(report=locks.check_lock(session, path, target))

@@ -1,0 +1,70 @@
+"""What changed between two torch releases, and whom it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from resolver.abi.diff import TorchDiff, diff_torch
+from resolver.abi.link import link_wheel
+from resolver.errors import UsageError
+from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.model.target import Target
+from resolver.model.version import parse_version
+from resolver.usecase.pick_file import find_wheel
+from resolver.usecase.session import Session, read_facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffResult:
+    """The answer to ``diff``."""
+
+    diff: TorchDiff
+
+    def text(self) -> str:
+        """The answer for people, as the command prints it."""
+        from resolver.render.inspection import render_diff
+
+        return render_diff(self.diff)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``diff --format json`` (docs/json.md)."""
+        from resolver.render.contract import DiffModel
+        from resolver.render.inspection_json import diff_to_json
+        from resolver.render.render_json import document
+
+        return document(DiffModel.model_validate(diff_to_json(self.diff)))
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def diff(
+    session: Session, before: str, after: str, platform: Target, *, used_by: str | None = None
+) -> DiffResult:
+    """Compare the exported symbols of ``torch==A`` and ``torch==B``.
+
+    ``used_by`` is a wheel as ``find_wheel`` takes it. Raises UsageError where the symbol history
+    says nothing of one of them, and as reading the wheel does.
+    """
+    versions = (_release(before), _release(after))
+    base, link = session.base, None
+    if used_by is not None:
+        with session.connect() as connection:
+            artifact = find_wheel(connection, used_by, platform, session.world.cwd)
+            facts = read_facts(connection, artifact)
+        link = link_wheel(facts, base.history, base.load_rules, machine=platform.machine)
+    found = diff_torch(base.history, *versions, machine=platform.machine, used_by=link)
+    return DiffResult(diff=found)
+
+
+def _release(text: str) -> Version:
+    requirement, _ = parse_requirement(text, "diff")
+    clauses = list(requirement.specifier)
+    if requirement.name.lower() == "torch" and len(clauses) == 1 and clauses[0].operator == "==":
+        version = parse_version(clauses[0].version)
+        if version is not None:
+            return version
+    raise UsageError(f"{text!r} does not name one torch release", hint="write it as torch==2.10.0")
