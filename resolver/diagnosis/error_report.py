@@ -193,7 +193,9 @@ def explain(
                 f"the set was not judged: {error}",
             )
     if judgement is not None:
-        judgement = replace(judgement, reasons=_once(judgement.reasons))
+        # What failed was wanted: a set without it is no cure.
+        cures = tuple(found for found in judgement.alternatives if not found.drops)
+        judgement = replace(judgement, reasons=_once(judgement.reasons), alternatives=cures)
         commands = tuple(alternative.command for alternative in judgement.alternatives[:1])
         if not all(requirement.specifier for requirement, _ in wanted):
             # Not what is installed was judged, but what could be: that is the cure's.

@@ -121,6 +121,11 @@ class Alternative:
     grade: Grade
     command: Command
 
+    @property
+    def drops(self) -> bool:
+        """Whether it leaves out something that was asked for."""
+        return any(change.after is None for change in self.changes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:

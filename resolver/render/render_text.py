@@ -334,5 +334,7 @@ def step_text(step: Change) -> str:
     if step.after is not None and " " in step.after:
         old = f"{step.name} {step.before}" if step.before else step.name
         return f"{step.after} (not {old})"
+    if step.after is None:
+        return f"without {step.name}" + (f" {step.before}" if step.before else "")
     name = {CUDA: "CUDA", PYTHON: "Python"}.get(step.name, step.name)
     return f"{name} {step.after}" + (f" (not {step.before})" if step.before else "")

@@ -2,9 +2,10 @@
 
 Of as many changes the best known comes first, then the smallest; what is only assumed comes last.
 
-Order of search: one package in another release or build; another CUDA release; another Python; a
-project's successor; then two packages; then a package and the CUDA release. At most ``MAX_SOLVES``
-solves.
+Order of search: one package in another release or build, near what was named or where a partner
+names it; another CUDA release; another Python; one package where a partner fits, however far; a
+project's successor; then two packages; then a package and the CUDA release; at last without a
+package. At most ``MAX_SOLVES`` solves, and ``MAX_DROPS`` more without one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Grade, Reason
-from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours
+from resolver.solve.neighbour import MAX_DROPS, MAX_SOLVES, Elsewhere, Neighbours
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
 
@@ -30,19 +31,28 @@ def find_alternatives(
 ) -> tuple[Alternative, ...]:
     """The nearest sets and targets that solve; the same for equal answers of the index.
 
-    Neighbours whose index does not answer are passed over. Cost: at most ``MAX_SOLVES`` solves;
-    what changes two things is tried only where no single change works but by assumption.
+    Neighbours whose index does not answer are passed over. Cost: at most ``MAX_SOLVES``
+    solves and ``MAX_DROPS`` more; what changes two things, or drops one, is tried only where
+    nothing before it works but by assumption.
     """
     search = Neighbours(workspace, knowledge, request, elsewhere, reasons)
     codes = {reason.code for reason in reasons}
     found: dict[Alternative, tuple[object, ...]] = {}
-    for trials in (
-        (search.other_releases(1), search.other_cuda(codes), search.other_python(codes)),
+    phases = (
+        (
+            search.other_releases(1),
+            search.other_cuda(codes),
+            search.other_python(codes),
+            search.far_releases(),
+        ),
         (search.successors(),),
         (search.other_releases(2), search.other_cuda(codes, freed=True)),
-    ):
+        (search.drops(),),
+    )
+    for number, trials in enumerate(phases, 1):
+        bound = MAX_SOLVES if number < len(phases) else search.solves + MAX_DROPS
         for trial in (trial for group in trials for trial in group):
-            if search.solves == MAX_SOLVES:
+            if search.solves >= bound:
                 break
             solved = search.solve(trial)
             if solved is not None:
@@ -57,7 +67,11 @@ def _without_detours(ordered: Sequence[Alternative]) -> Iterator[Alternative]:
     """Leave out what changes the same things as a nearer one."""
     kept: set[frozenset[str]] = set()
     for alternative in ordered:
-        names = frozenset(change.name for change in alternative.changes)
+        # What keeps a package is no detour to what drops it.
+        names = frozenset(
+            change.name if change.after is not None else f"without {change.name}"
+            for change in alternative.changes
+        )
         if not any(other <= names for other in kept):
             kept.add(names)
             yield alternative

@@ -11,9 +11,6 @@ from packaging.version import Version
 from resolver.model.version import pinned, public_of
 from resolver.solve.catalog import Catalog
 
-# Releases that count as near; more would mean reading more files than a suggestion is worth.
-_NEAR = 8
-
 
 class Distance(NamedTuple):
     """0 for another build of the release, 1 within a minor, 2 within a major; then releases."""
@@ -34,31 +31,32 @@ def distance(one: Version, other: Version, publics: Sequence[Version] = ()) -> D
     return Distance(tier, between + 1)
 
 
-def around(catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False) -> tuple[Version, ...]:
-    """The versions near the one that a specifier names, the nearest first, its own builds included.
+def finals_of(
+    catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False
+) -> tuple[Version, ...]:
+    """The releases that count, the newest first.
 
-    A specifier that names none stands for the newest release that it allows. Of two that are as
-    far the newer one comes first. Pre-releases count with ``pre``, beside a pre-release, and where
-    there is nothing else.
+    Pre-releases count with ``pre``, beside a pre-release, and where there is nothing else.
     """
     named = pinned(specifier)
-    finals = [p for p in catalog.publics if not p.is_prerelease]
+    finals = tuple(p for p in catalog.publics if not p.is_prerelease)
     with_pre = pre or not finals or (named is not None and named.is_prerelease)
-    publics = catalog.publics if with_pre else finals
-    if named is None:
-        allowed = (p for p in publics if specifier.contains(p, prereleases=True))
-        named = next(allowed, None)
-        if named is None:
-            named = next(iter(publics), None)
-    if named is None:
-        return ()
-    center = named
-    nearest = sorted(publics, key=lambda p: (distance(center, p, publics), p < public_of(center)))[
-        :_NEAR
-    ]
-    found: dict[Version, None] = {}
-    for public in nearest:
-        group = [artifact.version for artifact in catalog.group(public)]
-        # The order among builds of a release is the target's, but the same local part comes first.
-        found |= dict.fromkeys(sorted(group, key=lambda v: v.local != center.local))
-    return tuple(found)
+    return tuple(catalog.publics) if with_pre else finals
+
+
+def center_of(catalog: Catalog, specifier: SpecifierSet, *, pre: bool = False) -> Version | None:
+    """The version that a specifier names, else the newest release it allows, else the newest."""
+    named = pinned(specifier)
+    if named is not None:
+        return named
+    publics = finals_of(catalog, specifier, pre=pre)
+    allowed = (p for p in publics if specifier.contains(p, prereleases=True))
+    return next(allowed, next(iter(publics), None))
+
+
+def nearest(
+    center: Version, publics: Sequence[Version], *, among: Sequence[Version] = ()
+) -> list[Version]:
+    """The releases by how far they lie from ``center``; of two as far the newer one comes first."""
+    every = among or publics
+    return sorted(publics, key=lambda p: (distance(center, p, every), p < public_of(center)))

@@ -22,13 +22,15 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.model.version import pinned
 from resolver.solve.command_line import pinned_to, resolve_command
-from resolver.solve.near import Distance, around, distance
+from resolver.solve.near import Distance, distance
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
-from resolver.solve.strategy import attempt
+from resolver.solve.strategy import TORCH, attempt
+from resolver.solve.window import Window
 from resolver.solve.workspace import Workspace
 
 MAX_SOLVES = 12
+MAX_DROPS = 3
 _CUDA_TRIALS = 2
 _PYTHON_TRIALS = 2
 _PYTHONS = tuple(Version(f"3.{minor}.0") for minor in range(10, 15))
@@ -42,14 +44,17 @@ Elsewhere = Callable[[Target], AbstractContextManager[Workspace]]
 class Trial:
     """A neighbour to solve.
 
-    ``freed`` are the projects whose release is looked for near the one that was named;
-    ``replaced`` says which project a new one stands for.
+    ``freed`` are the projects whose release is looked for near the one that was named, and with
+    ``far`` where a partner fits; ``replaced`` says which project a new one stands for, and
+    ``dropped`` which one is left out.
     """
 
     requirements: tuple[Requirement, ...]
     freed: tuple[NormalizedName, ...] = ()
     target: Target | None = None
     replaced: Mapping[NormalizedName, NormalizedName] = field(default_factory=dict)
+    far: bool = False
+    dropped: NormalizedName | None = None
 
 
 class Neighbours:
@@ -75,6 +80,8 @@ class Neighbours:
         self._fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
+        self._window = Window(workspace, knowledge, self._asked, pre=request.pre)
+        self._moved: set[NormalizedName] = set()  # those of which another release alone solves
 
     # what to try
 
@@ -85,6 +92,28 @@ class Neighbours:
         named = [name for name in self._named if among is None or name in among]
         for freed in combinations(named, count):
             yield Trial(requirements=self._requirements(freed), freed=freed)
+            if self.hit:
+                self._moved |= set(freed)
+
+    def far_releases(self) -> Iterator[Trial]:
+        """Look where a partner fits for what has no near release that solves."""
+        for name in self._named:
+            if name not in self._moved and self._lies_far(name):
+                yield Trial(requirements=self._requirements([name]), freed=(name,), far=True)
+
+    def _lies_far(self, name: NormalizedName) -> bool:
+        near = probe(self._window.around, name, [name])
+        far = probe(self._window.around, name, [name], far=True)
+        return far is not None and far != near
+
+    def drops(self) -> Iterator[Trial]:
+        """Leave out a package that was asked for, first those that the reasons name."""
+        blamed = frozenset().union(*map(_projects, self._fatal))
+        others = [name for name in self._asked if name != TORCH]
+        for name in sorted(others, key=lambda name: name not in blamed)[:MAX_DROPS]:
+            rest = tuple(r for other, r in self._asked.items() if other != name)
+            if rest:
+                yield Trial(requirements=rest, dropped=name)
 
     def other_cuda(self, codes: set[Code], *, freed: bool = False) -> Iterator[Trial]:
         """Another CUDA release, the nearest that the named files serve."""
@@ -216,13 +245,11 @@ class Neighbours:
         nearest = {}
         limits = []
         for name in trial.freed:
-            versions = around(
-                self._workspace.catalog(name), self._asked[name].specifier, pre=self._request.pre
-            )
-            if versions:
+            versions = self._window.around(name, trial.freed, far=trial.far)
+            limit = self._window.limit(name, versions)
+            if limit is not None:
                 nearest[name] = versions
-                low, high = min(versions).public, max(versions).public
-                limits.append((Requirement(f"{name}>={low},<={high}"), "near what was named"))
+                limits.append((limit, "near what was named"))
         return replace(
             self._request,
             requirements=tuple((requirement, "alternative") for requirement in trial.requirements),
@@ -244,6 +271,8 @@ class Neighbours:
             yield Change(name=CUDA, before=str(target.cuda), after=str(outcome.target.cuda))
         if outcome.target.python_short != target.python_short:
             yield Change(name=PYTHON, before=target.python_short, after=outcome.target.python_short)
+        if trial.dropped is not None and outcome.package(trial.dropped) is None:
+            yield Change(name=trial.dropped, before=self._said(trial.dropped), after=None)
         for requirement in sorted(trial.requirements, key=lambda r: canonicalize_name(r.name)):
             name = canonicalize_name(requirement.name)
             package = outcome.package(name)
@@ -271,11 +300,18 @@ class Neighbours:
         return max((p.grade for p in about), key=lambda grade: grade.rank, default=whole)
 
     def _rank(self, alternative: Alternative) -> tuple[object, ...]:
-        """What is known before what is assumed, fewest changes, best known, smallest, by name."""
+        """What is known first, all that was asked for, fewest changes, best known, smallest."""
         sizes = [self._size(change) for change in alternative.changes]
         grade = alternative.grade
         assumed = grade is Grade.ASSUMED
-        return (assumed, len(sizes), grade.rank, max(sizes), str(alternative.command))
+        return (
+            assumed,
+            alternative.drops,
+            len(sizes),
+            grade.rank,
+            max(sizes),
+            str(alternative.command),
+        )
 
     def _size(self, change: Change) -> Distance:
         if change.name in (CUDA, PYTHON):

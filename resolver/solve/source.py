@@ -51,7 +51,9 @@ def build_advice(
     """
     beside = {name for channel in knowledge.channels for name in channel.projects}
     served = {
-        alternative.changes[0].name for alternative in alternatives if len(alternative.changes) == 1
+        alternative.changes[0].name
+        for alternative in alternatives
+        if len(alternative.changes) == 1 and not alternative.drops
     }
     asked = {canonicalize_name(r.name): r.specifier for r in requirements}
     found: dict[NormalizedName, str] = {}

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given, note
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -21,24 +20,26 @@ from resolver.model.command import Repeated
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import CUDA, HostNeed
 from resolver.model.knowledge import CudaRelease, KnownTuple, Successor
-from resolver.model.outcome import Alternative, Outcome, Pair
+from resolver.model.outcome import Alternative, Change, Outcome, Pair
 from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.target import Target
+from resolver.render.render_text import step_text
 from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
-from resolver.solve.near import Distance, around, distance
-from resolver.solve.neighbour import MAX_SOLVES
+from resolver.solve.near import Distance, distance
+from resolver.solve.neighbour import MAX_DROPS, MAX_SOLVES
 from resolver.solve.strategy import attempt, resolve
+from resolver.solve.window import Window
 from tests.solve.brute import Rulebook, solvable
 from tests.solve.test_random import ENVIRONMENT, indexes, quick, requests
 from tests.support.fakes import (
     FakeEvidence,
     FakeIndex,
     FakeRules,
-    make_catalog,
     make_knowledge,
     make_reason,
     make_request,
+    make_skew,
     make_target,
     make_tuple,
     make_workspace,
@@ -252,7 +253,7 @@ def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("resolver.solve.neighbour.attempt", counted)
     assert find(text, *(f"{name}==1" for name in names)) == []
-    assert len(calls) == 2 * MAX_SOLVES  # asked twice
+    assert len(calls) == 2 * (MAX_SOLVES + MAX_DROPS)  # asked twice
 
 
 NATIVE = "cp312-cp312-linux_x86_64"
@@ -374,17 +375,134 @@ def test_distance(one: str, other: str, expected: Distance) -> None:
     ],
 )
 def test_around(specifier: str, expected: str) -> None:
-    catalog = make_catalog(TORCH, "torch")
-    assert " ".join(map(str, around(catalog, SpecifierSet(specifier)))) == expected
+    assert " ".join(map(str, around(TORCH, f"torch{specifier}"))) == expected
 
 
 def test_around_final_releases_only_those_count() -> None:
-    catalog = make_catalog(TORCH + "torch 2.12.0rc1", "torch")
-    assert Version("2.12.0rc1") not in around(catalog, SpecifierSet(">3"))
-    assert around(catalog, SpecifierSet(">3"), pre=True)[0] == Version("2.12.0rc1")
-    assert around(catalog, SpecifierSet("==2.12.0rc1"))[0] == Version("2.12.0rc1")
-    only = make_catalog("torch 1.0rc1", "torch")
-    assert around(only, SpecifierSet(">3")) == (Version("1.0rc1"),)
+    text = TORCH + "torch 2.12.0rc1"
+    assert Version("2.12.0rc1") not in around(text, "torch>3")
+    assert around(text, "torch>3", pre=True)[0] == Version("2.12.0rc1")
+    assert around(text, "torch==2.12.0rc1")[0] == Version("2.12.0rc1")
+    assert around("torch 1.0rc1", "torch>3") == (Version("1.0rc1"),)
+
+
+def around(
+    index: FakeIndex | str, *asked: str, far: bool = False, **options: Any
+) -> tuple[Version, ...]:
+    """The versions of the first that was asked for that are tried beside the others."""
+    requirements = {canonicalize_name(r.name): r for r in map(Requirement, asked)}
+    name = next(iter(requirements))
+    known = options.pop("knowledge", make_knowledge())
+    pre = options.pop("pre", False)
+    workspace = make_workspace(index, **options)
+    window = Window(workspace, known, requirements, pre=pre)
+    found = window.around(name, [name], far=far)
+    limit = window.limit(name, found)
+    assert limit is not None
+    publics = workspace.catalog(name).publics
+    allowed = {p for p in publics if limit.specifier.contains(p, prereleases=True)}
+    assert allowed == {Version(version.public) for version in found}
+    return found
+
+
+MANY = "\n".join(f"torch {release}.0" for release in range(1, 41)) + "\n"
+IN_STEP = MANY + "\n".join(f"ext {v} needs torch=={v}.0" for v in range(1, 41))
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "tried"),
+    [
+        pytest.param("a 1 needs torch==2.0", "a==1", "33.0 2.0", id="a-pin"),
+        pytest.param("a 1 needs torch<3,>1", "a==1", "33.0 2.0", id="a-range"),
+        pytest.param("a 1 needs torch<30", "a==1", "33.0 29.0 22.0", id="the-nearest-eight"),
+        pytest.param("a 1 extras:x needs torch==2.0; extra == 'x'", "a[x]==1", "2.0", id="extra"),
+        pytest.param("a 1 needs torch==2.0\na 2 needs torch==3.0", "a", "33.0 3.0", id="newest"),
+        pytest.param("a 1", "a==1", "33.0", id="needs-nothing"),
+    ],
+)
+def test_what_a_partner_needs_is_tried(text: str, asked: str, tried: str) -> None:
+    found = around(MANY + text, "torch==40.0", asked)
+    assert set(map(Version, tried.split())) <= set(found)
+    assert Version("20.0") not in found
+    assert len(found) <= 16
+
+
+def test_what_must_be_one_version_and_what_is_known_is_tried() -> None:
+    text = MANY.replace("torch", "a") + MANY.replace("torch", "b")
+    skewed = make_knowledge(skews=(make_skew("a", "b"),))
+    assert around(text, "a==40.0", "b==3.0", knowledge=skewed)[-1] == Version("3.0")
+    assert Version("3.0") not in around(text, "a==40.0", "b>=3.0", knowledge=skewed)
+    known = make_knowledge(make_tuple("a 5.0, b 3.0"))
+    assert around(text, "a==40.0", "b==3.0", knowledge=known)[-1] == Version("5.0")
+    bad = make_knowledge(make_tuple("a 5.0, b 3.0", "bad"))
+    assert Version("5.0") not in around(text, "a==40.0", "b==3.0", knowledge=bad)
+
+
+def test_where_a_partner_fits_is_found_by_halving() -> None:
+    index = FakeIndex(IN_STEP)
+    near = around(index, "ext==40", "torch==3.0")
+    assert Version("3") not in near
+    index.asked.clear()
+    found = around(index, "ext==40", "torch==3.0", far=True)
+    assert [str(v) for v in found if v not in near] == ["5", "4", "3", "2", "1"]
+    assert sum(file.startswith("ext-") for file in index.asked) <= 6
+    assert around(index, "ext==40", "torch==99.0", far=True) == near  # none has it
+    assert around(MANY + "ext 1\next 40", "ext==40", "torch==3.0", far=True)
+
+
+def test_bytes_name_a_partner_too() -> None:
+    torch = canonicalize_name("torch")
+    text = MANY + "\n".join(f"ext {v} {NATIVE}" for v in range(1, 41))
+
+    def only(release: int) -> Bound:
+        wanted = Version(f"{release}.0")
+        broken = make_reason("missing-symbol", f"ext {release}", object="torch")
+        return Bound.because(torch, lambda a: a.version == wanted, broken, f"ext {release}")
+
+    evidence = FakeEvidence(bounds={f"ext {v}": (only(v),) for v in range(1, 41)})
+    assert around(text, "torch==40.0", "ext==2", evidence=evidence)[-1] == Version("2.0")
+    assert Version("2") in around(text, "ext==40", "torch==2.0", evidence=evidence, far=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        pytest.param(
+            MANY + "ext 1 needs torch==2.0",
+            ["torch==40.0", "ext==1"],
+            ["torch 40.0 -> 2.0"],
+            id="named-by-a-partner",
+        ),
+        pytest.param(
+            IN_STEP,
+            ["torch==2.0", "ext==40"],
+            ["ext 40 -> 2", "torch 2.0 -> 40.0"],
+            id="both-ways",
+        ),
+        pytest.param(
+            MANY + "a 1 needs torch==2.0\nb 1 needs torch==50.0",
+            ["torch==2.0", "a==1", "b==1"],
+            ["b 1 -> None"],
+            id="without-one",
+        ),
+        pytest.param(
+            MANY + "a 1 needs torch==2.0 | b\nb 1 needs torch==50.0",
+            ["torch==2.0", "a==1", "b==1"],
+            [],
+            id="nobody-can-do-without",
+        ),
+    ],
+)
+def test_far_releases_and_packages_to_leave_out(
+    text: str, asked: list[str], expected: list[str]
+) -> None:
+    assert list(map(told, find(text, *asked))) == expected
+
+
+def test_what_leaves_out_a_package_comes_last_and_says_so() -> None:
+    change = Change(name="ext", before="1.0", after=None)
+    assert step_text(change) == "without ext 1.0"
+    assert step_text(replace(change, before=None)) == "without ext"
 
 
 @quick
@@ -400,5 +518,7 @@ def test_what_is_offered_solves_on_any_index(text: str, asked: list[str]) -> Non
     for alternative in judgement.alternatives:
         pins = [word for word in alternative.command.argv if "==" in word]
         assert solvable(pins, index.releases, ENVIRONMENT, Rulebook()), alternative.command
-        assert {Requirement(pin).name for pin in pins} == {Requirement(a).name for a in asked}
+        named = {Requirement(pin).name for pin in pins}
+        left_out = {change.name for change in alternative.changes if change.after is None}
+        assert named | left_out == {Requirement(a).name for a in asked}
         assert alternative.changes
