@@ -15,6 +15,7 @@ from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
 from resolver.model.knowledge import Knowledge
+from resolver.model.reason import Grade
 from resolver.model.target import driver_text
 
 
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     GPU = "gpu"
     BUILD = "build"
     SKEW = "skew"
+    PAIR = "pair"
     SUCCESSOR = "successor"
     TUPLE = "tuple"
     LIBRARY = "library"
@@ -68,6 +70,9 @@ def facts(known: Knowledge) -> Iterator[Fact]:
         yield _fact(Kind.BUILD, known_build.id, summary, known_build.source, str(known_build.grade))
     for skew in known.skews:
         yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
+    for pair in known.pairs:
+        summary = f"{pair.project} {pair.versions} with torch {pair.torch}"
+        yield _fact(Kind.PAIR, pair.id, summary, pair.source, str(Grade.DECLARED))
     for successor in known.successors:
         summary = f"{successor.project} is {successor.successor} from {successor.since} on"
         yield _fact(Kind.SUCCESSOR, successor.id, summary, successor.source)

@@ -75,6 +75,7 @@ def _load(layers: Layers) -> Knowledge:
     gpus = load_rows(layers, "gpus.toml", schema.GpusFile, lambda f: f.gpu)
     builds = load_rows(layers, "builds.toml", schema.BuildsFile, lambda f: f.build)
     skews = load_rows(layers, "skews.toml", schema.SkewsFile, lambda f: f.skew)
+    pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
     return Knowledge(
@@ -86,6 +87,7 @@ def _load(layers: Layers) -> Knowledge:
         gpus=tuple(fact.value() for fact in gpus),
         builds=tuple(fact.value() for fact in builds),
         skews=tuple(fact.value() for fact in skews),
+        pairs=tuple(fact.value() for fact in pairs),
         successors=tuple(fact.value() for fact in successors),
         tuples=_load_tuples(layers),
         libraries=tuple(fact.value() for fact in libraries),

@@ -40,6 +40,7 @@ from resolver.model.channel import Channel
 from resolver.model.knowledge import (
     Build,
     CudaRelease,
+    DeclaredPair,
     Gpu,
     KnownTuple,
     Library,
@@ -181,6 +182,25 @@ class BuildFact(Fact):
             codes=self.codes,
             cxx11_abi=self.cxx11_abi,
             grade=self.grade,
+            source=self.source,
+        )
+
+
+class PairFact(Fact):
+    """One ``[[pair]]`` of ``pairs.toml``."""
+
+    project: Name
+    versions: SpecifierText
+    torch: SpecifierText
+    source: Text
+
+    def value(self) -> DeclaredPair:
+        """As the rest of the program knows it."""
+        return DeclaredPair(
+            id=self.id,
+            project=self.project,
+            versions=self.versions,
+            torch=self.torch,
             source=self.source,
         )
 
@@ -357,6 +377,12 @@ class BuildsFile(Model):
     """``builds.toml``."""
 
     build: tuple[BuildFact, ...]
+
+
+class PairsFile(Model):
+    """``pairs.toml``."""
+
+    pair: tuple[PairFact, ...]
 
 
 class SkewsFile(Model):

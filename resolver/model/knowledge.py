@@ -79,6 +79,28 @@ class SkewGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredPair:
+    """Releases of an extension and of torch that its users' own metadata pins together.
+
+    ``versions`` and ``torch`` are public versions: it speaks for every build of them.
+    """
+
+    id: str
+    project: NormalizedName
+    versions: SpecifierSet
+    torch: SpecifierSet
+    source: str
+
+    def holds(self, extension: Artifact, torch: Artifact) -> bool:
+        """Whether it speaks for these two files."""
+        return (
+            extension.name == self.project
+            and self.versions.contains(extension.version.public, prereleases=True)
+            and self.torch.contains(torch.version.public, prereleases=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Successor:
     """A project that goes on under another name; ``since`` is the first release that has it."""
 
@@ -188,6 +210,7 @@ class Knowledge:
     gpus: tuple[Gpu, ...] = ()
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()
+    pairs: tuple[DeclaredPair, ...] = ()
     successors: tuple[Successor, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
@@ -214,7 +237,7 @@ class Knowledge:
             if build.grade is Grade.MEASURED
             or (build.grade is Grade.INFERRED and _traits(build) in read)
         )
-        return replace(self, builds=kept)
+        return replace(self, builds=kept, pairs=())
 
 
 def _traits(build: Build) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from packaging.utils import NormalizedName, canonicalize_name
 
@@ -12,6 +12,7 @@ from resolver.model.reason import Grade
 from resolver.solve.ports import Evidence
 
 _TORCH = canonicalize_name("torch")
+_PINS = frozenset({"==", "===", "~="})
 # They bring code of their own that torch calls, not the other way round: nothing links with torch.
 _NOT_EXTENSIONS = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
 
@@ -32,7 +33,7 @@ def find_pairs(
         return ()
     channel_projects = {name for channel in knowledge.channels for name in channel.projects}
     pairs = [
-        _judge(package, torch, _witness(package, torch, witnesses, machine), evidence)
+        _judge(package, torch, _witness(package, torch, witnesses, machine), knowledge, evidence)
         for package in packages
         if is_extension(package, channel_projects)
         or evidence.pair(package.artifact, torch.artifact) is not None
@@ -65,34 +66,64 @@ def _witness(
     return min(found, key=lambda known: known.grade.rank, default=None)
 
 
-def _judge(package: Package, torch: Package, known: KnownTuple | None, evidence: Evidence) -> Pair:
+def _judge(
+    package: Package,
+    torch: Package,
+    known: KnownTuple | None,
+    knowledge: Knowledge,
+    evidence: Evidence,
+) -> Pair:
+    """The best that is known of a pair; what its bytes say is added to what was declared."""
+    read = evidence.pair(package.artifact, torch.artifact)
+    if read is not None and read.grade is Grade.MEASURED:
+        return read
     names = (str(package), str(torch))
-    measured = evidence.pair(package.artifact, torch.artifact)
-    if measured is not None and measured.grade is Grade.MEASURED:
-        return measured
-    if known is not None and (measured is None or known.grade.rank < measured.grade.rank):
-        also = f"; {measured.evidence} ({measured.grade})" if measured is not None else ""
-        return Pair(
-            extension=names[0],
-            torch=names[1],
-            grade=known.grade,
-            evidence=f"{known.id}: {known.source}{also}",
-            symbols=None if measured is None else measured.symbols,
-            summary=f"known-good set {known.id}",
-        )
-    if measured is not None:
-        return measured
-    for requirement in package.metadata.requires:
-        if canonicalize_name(requirement.name) == _TORCH and requirement.specifier:
-            return Pair(
+    also = "" if read is None else f"; {read.evidence} ({read.grade})"
+    symbols = None if read is None else read.symbols
+    found = [] if read is None else [read]
+    if known is not None:
+        found.append(
+            Pair(
                 extension=names[0],
                 torch=names[1],
-                grade=Grade.DECLARED,
-                evidence=f"its metadata requires torch{requirement.specifier}",
+                grade=known.grade,
+                evidence=f"{known.id}: {known.source}{also}",
+                symbols=symbols,
+                summary=f"known-good set {known.id}",
             )
-    return Pair(
+        )
+    found += (
+        Pair(
+            extension=names[0],
+            torch=names[1],
+            grade=Grade.DECLARED,
+            evidence=text + also,
+            symbols=symbols,
+            summary=text,
+        )
+        for text in _declared(package, torch, knowledge, pinned=read is not None)
+    )
+    nothing = Pair(
         extension=names[0],
         torch=names[1],
         grade=Grade.ASSUMED,
         evidence="nothing states which torch this file was built with",
     )
+    return min(found, key=lambda pair: pair.grade.rank, default=nothing)
+
+
+def _declared(
+    package: Package, torch: Package, knowledge: Knowledge, *, pinned: bool
+) -> Iterator[str]:
+    """Who says that the two belong together; with ``pinned`` only who names one release."""
+    for requirement in package.metadata.requires:
+        specifier = requirement.specifier
+        if canonicalize_name(requirement.name) != _TORCH or not specifier:
+            continue
+        if not specifier.contains(torch.artifact.version, prereleases=True):
+            continue  # it was overridden
+        if not pinned or any(clause.operator in _PINS for clause in specifier):
+            yield f"its metadata requires torch{specifier}"
+    for pair in knowledge.pairs:
+        if pair.holds(package.artifact, torch.artifact):
+            yield f"{pair.source}: {pair.project}{pair.versions} with torch{pair.torch}"

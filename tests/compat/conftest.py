@@ -74,6 +74,16 @@ remedy = "Install one and two in one version."
 date = 2026-01-01
 """
 
+PAIRS = """
+[[pair]]
+id = "one-1"
+project = "one"
+versions = "==1.0"
+torch = "==2.9.1"
+source = "Requires-Dist of three 3.0"
+date = 2026-01-01
+"""
+
 SUCCESSORS = """
 [[successor]]
 id = "two"
@@ -185,6 +195,7 @@ FILES = {
     "gpus.toml": GPUS,
     "builds.toml": BUILDS,
     "skews.toml": SKEWS,
+    "pairs.toml": PAIRS,
     "successors.toml": SUCCESSORS,
     "libraries.toml": LIBRARIES,
     "tuples/good.toml": GOOD,

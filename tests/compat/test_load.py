@@ -34,6 +34,8 @@ def test_a_small_database_becomes_values(database: Path) -> None:
     assert known.gpus[0].arch == Arch(9, 0)
     assert known.builds[0].cuda == CudaVersion(12, 9)
     assert known.skews[0].projects == ("one", "two")
+    assert str(known.pairs[0].versions) == "==1.0"
+    assert str(known.pairs[0].torch) == "==2.9.1"
     assert (known.successors[0].project, known.successors[0].successor) == ("one", "two")
     assert known.libraries[0].soname == "libcudart.so.13"
     bad, good = known.tuples

@@ -16,6 +16,7 @@ from tests.compat.conftest import (
     GOOD,
     GPUS,
     LIBRARIES,
+    PAIRS,
     SKEWS,
     SUCCESSORS,
 )
@@ -26,6 +27,7 @@ FORMS: dict[str, tuple[str, type[schema.Model]]] = {
     "gpus.toml": (GPUS, schema.GpusFile),
     "builds.toml": (BUILDS, schema.BuildsFile),
     "skews.toml": (SKEWS, schema.SkewsFile),
+    "pairs.toml": (PAIRS, schema.PairsFile),
     "successors.toml": (SUCCESSORS, schema.SuccessorsFile),
     "libraries.toml": (LIBRARIES, schema.LibrariesFile),
     "good.toml": (GOOD, schema.TupleFact),

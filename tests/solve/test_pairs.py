@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from resolver.model.channel import Channel
+from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Grade
 from tests.support.fakes import FakeEvidence, answer, make_knowledge, make_tuple
@@ -50,6 +53,15 @@ def test_which_packages_are_extensions(
 
 
 TUPLE = make_tuple("torch 2.9.1, ext 1.0")
+PAIR = DeclaredPair(
+    id="ext-1.0",
+    project=canonicalize_name("ext"),
+    versions=SpecifierSet("==1.0"),
+    torch=SpecifierSet("==2.9.1"),
+    source="Requires-Dist of app 3",
+)
+DECLARED = "Requires-Dist of app 3: ext==1.0 with torch==2.9.1"
+INFERRED = "; 12 symbols (inferred)"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +78,39 @@ TUPLE = make_tuple("torch 2.9.1, ext 1.0")
             {},
             ("declared", "its metadata requires torch==2.9.1", None),
             id="declared",
+        ),
+        pytest.param(
+            "torch",
+            {"knowledge": make_knowledge(pairs=(PAIR,))},
+            ("declared", DECLARED, None),
+            id="declared-by-a-third",
+        ),
+        pytest.param(
+            "torch",
+            {"knowledge": make_knowledge(pairs=(replace(PAIR, torch=SpecifierSet("==2.9.0")),))},
+            ("assumed", "nothing states which torch this file was built with", None),
+            id="declared-for-another-torch",
+        ),
+        pytest.param(
+            "torch",
+            {
+                "knowledge": make_knowledge(pairs=(PAIR,)),
+                "evidence": measured(grade=Grade.INFERRED),
+            },
+            ("declared", DECLARED + INFERRED, 12),
+            id="declared-by-a-third-and-a-sibling-read",
+        ),
+        pytest.param(
+            "torch==2.9.1",
+            {"evidence": measured(grade=Grade.INFERRED)},
+            ("declared", "its metadata requires torch==2.9.1" + INFERRED, 12),
+            id="declared-and-a-sibling-read",
+        ),
+        pytest.param(
+            "torch>=2.9",
+            {"evidence": measured(grade=Grade.INFERRED)},
+            ("inferred", "12 symbols", 12),
+            id="a-range-declares-less-than-a-sibling-shows",
         ),
         pytest.param(
             "torch==2.9.1",
@@ -91,12 +136,6 @@ TUPLE = make_tuple("torch 2.9.1, ext 1.0")
                 12,
             ),
             id="a-set-before-a-sibling-s-bytes",
-        ),
-        pytest.param(
-            "torch==2.9.1",
-            {"evidence": measured(grade=Grade.INFERRED, evidence="a sibling")},
-            ("inferred", "a sibling", 12),
-            id="a-sibling-before-metadata",
         ),
     ],
 )
