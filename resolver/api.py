@@ -136,6 +136,7 @@ class SourceKeywords(TypedDict, total=False):
     offline: bool
     no_cache: bool
     cache_dir: Path | str | None
+    knowledge: Path | str | None
 
 
 class IndexKeywords(SourceKeywords, total=False):
@@ -516,7 +517,7 @@ def _index_options(options: Any, others: frozenset[str] = frozenset()) -> IndexO
     for name in ("index", "channels"):
         if name in given:
             given[name] = _items(given[name])
-    for name in ("wheelhouse", "cache_dir"):
+    for name in ("wheelhouse", "cache_dir", "knowledge"):
         if given.get(name) is not None:
             given[name] = Path(given[name])
     return IndexOptions(**given)

@@ -15,6 +15,7 @@ from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
 from resolver.model.knowledge import Knowledge
+from resolver.model.options import IndexOptions
 from resolver.model.reason import Grade
 from resolver.model.target import driver_text
 
@@ -95,17 +96,24 @@ def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = N
     return Fact(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
 
 
-def _facts() -> Knowledge:
-    with opened() as session:
+KnowledgeOption = Annotated[
+    Path | None,
+    typer.Option("--knowledge", metavar="DIR", help="A database, in place of the shipped one."),
+]
+
+
+def _facts(root: Path | None) -> Knowledge:
+    with opened(IndexOptions(knowledge=root)) as session:
         return session.knowledge
 
 
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Only facts of this kind.")] = None,
+    knowledge: KnowledgeOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the facts, one a line."""
-    chosen = [fact for fact in facts(_facts()) if kind is None or fact.kind == kind]
+    chosen = [fact for fact in facts(_facts(knowledge)) if kind is None or fact.kind == kind]
     if format is Format.JSON:
         from resolver.render.contract import FactModel, KnowledgeListModel
         from resolver.render.render_json import dump
@@ -120,9 +128,10 @@ def list_(
 
 def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
+    knowledge: KnowledgeOption = None,
 ) -> None:
     """Show the facts of an id with their source; a known-good set with its packages and pins."""
-    known = _facts()
+    known = _facts(knowledge)
     found = False
     for known_tuple in known.tuples:
         if known_tuple.id == id_:

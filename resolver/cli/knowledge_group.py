@@ -17,12 +17,12 @@ class Commands(LazyGroup):
 
     parts: ClassVar[Mapping[str, Part]] = {
         "learn": Part(
-            "resolver.cli.learn",
+            "resolver.cli.knowledge_edit",
             "learn",
             "Record a known-good set's closure, or the files or evidence of releases.",
         ),
         "build": Part(
-            "resolver.cli.build",
+            "resolver.cli.knowledge_edit",
             "build",
             "Read torch's exported symbols from the default index: some 500 to 900 MB a wheel.",
         ),

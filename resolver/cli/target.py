@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from resolver import api
 from resolver.cli import console
-from resolver.cli.flatten import flattened
+from resolver.cli.flatten import Omit, flattened
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
-from resolver.model.options import TargetOptions
+from resolver.model.options import IndexOptions, TargetOptions
+
+_NO_INDEX = Omit("index", "channels", "offline", "wheelhouse", "no_cache", "cache_dir")
 
 
 @flattened
 def target(
     target: TargetOptions = TargetOptions(),
+    index: Annotated[IndexOptions, _NO_INDEX] = IndexOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they make."""
     from resolver.render.render_json import dump
 
-    with opened() as session:
+    with opened(index) as session:
         answer = api.describe_machine(target=target, session=session)
     if format is Format.JSON:
         console.data(dump(answer.to_json()))

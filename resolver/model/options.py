@@ -62,7 +62,7 @@ class PlatformOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOptions:
-    """Which indexes count, and where what they say is kept. ``index`` holds ``NAME=URL``.
+    """What counts: indexes, caches, knowledge. ``index`` holds ``NAME=URL``.
 
     The name ``default`` sets the default index; the name of a built-in channel moves it.
     """
@@ -79,3 +79,6 @@ class IndexOptions:
     wheelhouse: Annotated[Path | None, Flag("--wheelhouse", "A directory of wheels.", "DIR")] = None
     no_cache: Annotated[bool, Flag("--no-cache", "Neither read nor write the cache.")] = False
     cache_dir: Annotated[Path | None, Flag("--cache-dir", "Where the cache lies.", "DIR")] = None
+    knowledge: Annotated[
+        Path | None, Flag("--knowledge", "A database, in place of the shipped one.", "DIR")
+    ] = None

@@ -74,15 +74,13 @@ class Session:
     """What answers are made from. Nothing is read or opened before it is needed, and then once.
 
     Whatever is asked within one session, also for other targets, shares its connections, caches
-    and knowledge. ``root`` is a database in place of the one that ships and of what the user adds
-    to it. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
+    and knowledge. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
     ``tell`` with what a user should know at once. ``make_client`` replaces the HTTP client in
     tests.
     """
 
     options: IndexOptions = field(default_factory=IndexOptions)
     world: World = field(default_factory=World.of_process)
-    root: Path | None = None
     make_client: ClientFactory | None = None
     on_read: Callable[[Artifact], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
@@ -106,8 +104,8 @@ class Session:
     @cached_property
     def base(self) -> KnowledgeBase:
         """All that was written down."""
-        world = self.world
-        return open_knowledge(self.root, environ=world.environ, data_dir=world.data_dir)
+        world, root = self.world, self.options.knowledge
+        return open_knowledge(root, environ=world.environ, data_dir=world.data_dir)
 
     @property
     def knowledge(self) -> Knowledge:

@@ -162,6 +162,31 @@ def test_knowledge_validate_finds_what_is_wrong(run: Run, place: Path) -> None:
     assert {problem["file"] for problem in document["problems"]} == {"skews.toml"}
 
 
+def test_another_database_is_all_there_is(run: Run, place: Path) -> None:
+    copy = place / "mine"
+    shutil.copytree(knowledge_path(), copy, ignore=shutil.ignore_patterns("*.xz", "snapshot"))
+    (copy / "gpus.toml").write_text(
+        "[[gpu]]\nid = 'mine'\nnames = ['Mine']\narch = '12.0'\nsource = 'a test'\n"
+        "date = 2026-01-01\n"
+    )
+    for name in ("list", "show"):
+        words = ["gpu"] if name == "list" else ["mine"]
+        out = run("knowledge", name, *words, "--knowledge", "mine").out
+        assert "Mine: sm_120" in out
+        assert "H100" not in out
+    target = run("target", "--cuda", "13.0", "--gpu", "Mine", "--knowledge", "mine")
+    assert (target.code, target.out.splitlines()[1].split()[2]) == (0, "sm_120")
+    assert run("target", "--cuda", "13.0", "--gpu", "H100", "--knowledge", "mine").code == 2
+    (copy / "system_libraries.toml").unlink()
+    lost = run("check", "--knowledge", "mine", "--arch", "sm120")
+    assert (lost.code, lost.err.splitlines()[0]) == (
+        3,
+        "error: system_libraries.toml: there is no such file",
+    )
+    missing = run("inspect", "a", "--knowledge", "nowhere")
+    assert missing.err.startswith("error: --knowledge nowhere is not a directory\n")
+
+
 def test_colours_only_where_they_are_wanted(
     run: Run, monkeypatch: pytest.MonkeyPatch, publish: Callable[..., None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""``abilock knowledge learn``: record what an answer without a network needs.
+"""Record what an answer without a network needs.
 
 Of a known-good set: the pins of its closure and its files, solved for every Python and machine that
 it speaks for. Of wheels: what their bytes say, or their listing and metadata alone.
@@ -7,24 +7,19 @@ it speaks for. Of wheels: what their bytes say, or their listing and metadata al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from packaging.requirements import Requirement
 from packaging.tags import Tag
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.abi.pack import EvidencePack
-from resolver.cli import console
-from resolver.compat.load import knowledge_path, load_knowledge
 from resolver.compat.pins import Cell, merge_pins
 from resolver.compat.record import Record, make_record, write_pins, write_snapshot
 from resolver.errors import AbilockError, UsageError
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
@@ -44,35 +39,31 @@ MACHINES = ("x86_64", "aarch64")
 _GLIBC = (2, 39)
 
 
+Tell = Callable[[str], None]
+
+
 def learn(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TUPLE|REQUIREMENT...",
-            help="A known-good set's id, or wheels to read: 'sgl-kernel>=0.3.18'.",
-        ),
-    ],
-    full: Annotated[
-        bool, typer.Option("--full", help="Read the wheels' device code too: whole downloads.")
-    ] = False,
-    files: Annotated[
-        bool,
-        typer.Option("--files", help="Record the files of releases for --offline; read no wheel."),
-    ] = False,
-    path: Annotated[
-        Path | None, typer.Option("--knowledge", help="The database, in place of the shipped one.")
-    ] = None,
+    root: Path | None,
+    what: Sequence[str],
+    *,
+    full: bool = False,
+    files: bool = False,
+    tell: Tell = lambda _: None,
 ) -> None:
-    """Record a known-good set's closure, or the files or evidence of releases."""
+    """Record closures of known-good sets, and evidence of releases; with ``files`` their files.
+
+    Everything is read from the database ``root``, and written to it. ``tell`` is called with a line
+    about each step. Raises UsageError for what names neither, AbilockError for a set that does not
+    solve, IndexFailure and OSError.
+    """
     if full and files:
         raise UsageError("--full reads wheels and --files reads none", hint="give one of them")
-    root = path or knowledge_path()
-    known = load_knowledge(root)
-    sets = {known_tuple.id: known_tuple for known_tuple in known.tuples}
+    base = KnowledgeBase(root)
+    sets = {known_tuple.id: known_tuple for known_tuple in base.facts.tuples}
     for text in what:
         chosen = sets.get(text)
         if chosen is not None and chosen.verdict == "good":
-            _learn_tuple(known, chosen, root)
+            _learn_tuple(base, chosen, tell)
         elif chosen is not None or not re.search(r"[<>=!~]", text):
             raise UsageError(
                 f"no known-good set with the id {text!r}, and no requirement with a version",
@@ -80,46 +71,44 @@ def learn(
                 "'sgl-kernel>=0.3.18'",
             )
         elif files:
-            _learn_files(known, text, root)
+            _learn_files(base, text, tell)
         else:
-            _learn_wheels(known, text, root, full)
+            _learn_wheels(base, text, tell, full)
 
 
-def _learn_tuple(known: Knowledge, chosen: KnownTuple, root: Path) -> None:
+def _learn_tuple(base: KnowledgeBase, chosen: KnownTuple, tell: Tell) -> None:
     closures: dict[Cell, dict[NormalizedName, Version]] = {}
     records: dict[tuple[str, str, str], Record] = {}
     kept: set[str] = set()
     for target in targets(chosen):
         cell = (target.python_short, target.machine)
-        closure, found, unread = _learn_cell(known, chosen, target, root)
+        closure, found, unread = _learn_cell(base, chosen, target)
         kept |= unread
         closures[cell] = closure
         records |= {record.key: record for record in found}
-        console.words(
-            f"{chosen.id}, Python {cell[0]}, {cell[1]}: {counted(len(closure), 'package')}"
-        )
+        tell(f"{chosen.id}, Python {cell[0]}, {cell[1]}: {counted(len(closure), 'package')}")
     pins = merge_pins(closures)
     files = [
-        write_pins(root, chosen.id, pins),
-        *write_snapshot(root / "snapshot", records.values()),
+        write_pins(base.root, chosen.id, pins),
+        *write_snapshot(base.root / "snapshot", records.values()),
     ]
-    console.words(
+    tell(
         f"Wrote {counted(len(pins), 'pin')} and {counted(len(records), 'record')} "
         f"to {counted(len(files), 'file')}."
     )
     if kept:
-        console.words(f"Left as they are, since no index was asked: {counted(len(kept), 'file')}.")
+        tell(f"Left as they are, since no index was asked: {counted(len(kept), 'file')}.")
 
 
-def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
+def _learn_wheels(base: KnowledgeBase, text: str, tell: Tell, full: bool) -> None:
     """Read every Linux wheel of some releases, and add what they say to the packed evidence."""
     requirement, _ = parse_requirement(text, "learn")
     project = canonicalize_name(requirement.name)
-    pack = EvidencePack(root / "abi")
+    pack = base.pack
     facts = {fact.sha256: fact for fact in pack.all(project)}
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
-    with Session(options=options, root=root) as session, session.connect() as connection:
-        for artifact in _releases(known, connection, requirement):
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    with Session(options=options) as session, session.connect() as connection:
+        for artifact in _releases(base.facts, connection, requirement):
             filename = artifact.filename
             if artifact.kind != "wheel" or artifact.sha256 is None:
                 continue
@@ -128,22 +117,20 @@ def _learn_wheels(known: Knowledge, text: str, root: Path, full: bool) -> None:
                 continue
             found = read_facts(connection, artifact, full=full)
             facts[artifact.sha256] = found
-            console.words(
-                f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes"
-            )
+            tell(f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes")
             pack.write(project, [fact for fact in facts.values() if fact is not None])
-    console.words(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
+    tell(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
 
 
-def _learn_files(known: Knowledge, text: str, root: Path) -> None:
+def _learn_files(base: KnowledgeBase, text: str, tell: Tell) -> None:
     """Record every Linux wheel of some releases with its metadata; an sdist where there is none."""
     requirement, _ = parse_requirement(text, "learn")
-    today = datetime.now(UTC).date().isoformat()
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
-    with Session(options=options, root=root) as session, session.connect() as connection:
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    with Session(options=options) as session, session.connect() as connection:
+        today = _today(session)
         if session.offline:
             raise UsageError("--files records what an index lists", hint="allow the network")
-        wanted = _releases(known, connection, requirement)
+        wanted = _releases(base.facts, connection, requirement)
         wheels = [artifact for artifact in wanted if artifact.kind == "wheel"]
         connection.index.prefetch_metadata(wheels)
         records = [
@@ -155,8 +142,8 @@ def _learn_files(known: Knowledge, text: str, root: Path) -> None:
             )
             for artifact in wanted
         ]
-    write_snapshot(root / "snapshot", records)
-    console.words(f"{requirement}: {counted(len(records), 'file')}")
+    write_snapshot(base.root / "snapshot", records)
+    tell(f"{requirement}: {counted(len(records), 'file')}")
 
 
 def _releases(known: Knowledge, connection: Connection, requirement: Requirement) -> list[Artifact]:
@@ -205,7 +192,7 @@ def targets(known: KnownTuple) -> Iterator[Target]:
 
 
 def _learn_cell(
-    known: Knowledge, chosen: KnownTuple, target: Target, root: Path
+    base: KnowledgeBase, chosen: KnownTuple, target: Target
 ) -> tuple[dict[NormalizedName, Version], list[Record], set[str]]:
     """The closure, the records of what the default index lists, the files it was not asked for.
 
@@ -213,17 +200,16 @@ def _learn_cell(
     offline a listing is a cached one of any day.
     """
     day = chosen.exclude_newer or chosen.date
-    today = datetime.now(UTC).date().isoformat()
     pins = [f"{name}=={version}" for name, version in chosen.packages_for(target.machine).items()]
     request = Request(
         requirements=tuple((Requirement(pin), chosen.id) for pin in pins), use_tuples=False
     )
     moment = parse_day(day)
     with (
-        Session(root=root) as session,
+        Session(options=IndexOptions(knowledge=base.root)) as session,
         session.open_workspace(target, exclude_newer=moment) as workspace,
     ):
-        outcome = strategy.resolve(workspace, known, request)
+        outcome = strategy.resolve(workspace, base.facts, request)
         if outcome.conflict is not None:
             raise AbilockError(
                 f"{chosen.id} does not solve on {target.machine} with Python "
@@ -232,6 +218,7 @@ def _learn_cell(
             )
         closure = {p.artifact.name: p.artifact.version for p in outcome.packages}
         files = list(_files(workspace, closure, target))
+    today = _today(session)
     listed = [row for row in files if row[0].origin == "index" and not session.offline]
     records = [
         make_record(artifact, metadata, source=f"default index, {today}", date=today)
@@ -239,6 +226,10 @@ def _learn_cell(
     ]
     unread = {artifact.filename for artifact, _ in files} - {each.filename for each in records}
     return closure, records, unread
+
+
+def _today(session: Session) -> str:
+    return session.world.now().date().isoformat()
 
 
 def _files(

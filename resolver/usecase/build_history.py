@@ -1,22 +1,21 @@
-"""``abilock knowledge build``: the symbol history of torch, from torch's own wheels."""
+"""The symbol history of torch, from torch's own wheels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from resolver.cli import console
+from resolver.abi.build import extend_history, read_torch_wheel
+from resolver.abi.history import History
+from resolver.abi.history_file import dump_history
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
-from resolver.model.plural import counted
 from resolver.usecase.session import Connection, Session
 
 _TORCH = canonicalize_name("torch")
@@ -27,34 +26,30 @@ _INTERPRETERS = ("cp312", "cp311", "cp313")
 _AARCH64_CUDA = Version("2.11.0")
 
 
-def build(
-    release: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RELEASE", help="torch releases; default: those not read yet."),
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Read every file of the history anew, and no other.")
-    ] = False,
-    path: Annotated[
-        Path | None, typer.Option("--knowledge", help="The database, in place of the shipped one.")
-    ] = None,
-) -> None:
-    """Read torch's exported symbols from the default index: some 500 to 900 MB a wheel."""
-    from resolver.abi.build import extend_history, read_torch_wheel
-    from resolver.abi.history import History
-    from resolver.abi.history_file import dump_history
+def build_history(
+    root: Path | None,
+    releases: Sequence[str] = (),
+    *,
+    again: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> tuple[int, History]:
+    """Read torch wheels into the history of the database ``root``; how many, and what it is now.
 
-    base = KnowledgeBase(path)
+    Without ``releases``, those not read yet; ``again`` reads every file of the history anew, and no
+    other. ``tell`` is called with a line about each wheel. Cost: some 500 to 900 MB a wheel. Raises
+    UsageError, IndexFailure, DamagedData and OSError.
+    """
+    base = KnowledgeBase(root)
     held = base.history
     read = {file.sha256 for column in held.builds for file in column.files}
     covered = {(column.version, column.machine) for column in held.builds}
-    wanted_releases = set(map(_release, release or ()))
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,))
+    wanted = set(map(_release, releases))
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
     history: History | None = None if again else held
     count = 0
-    with Session(options=options, root=base.root) as session, session.connect() as connection:
-        for artifact in _torch_wheels(connection, wanted_releases):
-            known = (artifact.version, _machine(artifact)) in covered and not wanted_releases
+    with Session(options=options) as session, session.connect() as connection:
+        for artifact in _torch_wheels(connection, wanted):
+            known = (artifact.version, _machine(artifact)) in covered and not wanted
             if artifact.sha256 not in read if again else (artifact.sha256 in read or known):
                 continue
             source = connection.opener(artifact)
@@ -65,14 +60,11 @@ def build(
                 continue
             history = extend_history(history, [column])
             count += 1
-            console.words(f"{artifact.filename}: {column[0].symbols} symbols")
+            tell(f"{artifact.filename}: {column[0].symbols} symbols")
     if history is None or count == 0:
-        console.words("Nothing to read: the history holds every release asked for.")
-        return
+        return 0, held
     dump_history(history, base.root / "abi")
-    console.words(
-        f"Read {counted(count, 'wheel')}; the history has {counted(len(history.builds), 'build')}."
-    )
+    return count, history
 
 
 def _release(text: str) -> Version:
