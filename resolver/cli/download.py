@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,7 +54,9 @@ def download(
     _tell(answer)
     if output is not None:
         answer.write_lock(output)
-        console.words(f"Wrote {output}. Install it: uv pip sync --offline {output}")
+        console.words(
+            f"Wrote {output}. Install it: uv pip sync --offline {shlex.quote(str(output))}"
+        )
 
 
 def _tell(answer: DownloadResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -157,11 +158,12 @@ def resolve(
 
 def _install(output: Path, outcome: Outcome) -> str:
     """How the lock is installed, by the tools that take all of its wheels."""
+    file = shlex.quote(str(output))
     for package in outcome.packages:
         if package.artifact.channel == "sgl-project" and package.artifact.version.local:
             # Renamed without being packed anew: pip finds another version in its metadata.
-            return f"Install it: uv pip sync {output} (with pip: see docs/lock.md)."
-    return f"Install it: uv pip sync {output}, or pip install -r {output}."
+            return f"Install it: uv pip sync {file} (with pip: see docs/lock.md)."
+    return f"Install it: uv pip sync {file}, or pip install -r {file}."
 
 
 def _check_writable(output: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -33,6 +33,7 @@ MAX_SOLVES = 12
 MAX_DROPS = 3
 _CUDA_TRIALS = 2
 _PYTHON_TRIALS = 2
+_FAR_TRIALS = 3
 _PYTHONS = tuple(Version(f"3.{minor}.0") for minor in range(10, 15))
 _OF_CUDA = frozenset({Code.CUDA_MISMATCH, Code.NO_DEVICE_CODE, Code.DRIVER_TOO_OLD})
 
@@ -80,7 +81,11 @@ class Neighbours:
         self._fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
-        self._window = Window(workspace, knowledge, self._asked, pre=request.pre)
+        told = frozenset().union(*map(_projects, self._fatal))
+        self._blamed = frozenset(name for name in self._asked if name in told)
+        self._window = Window(
+            workspace, knowledge, self._asked, pre=request.pre, blamed=self._blamed
+        )
         self._moved: set[NormalizedName] = set()  # those of which another release alone solves
 
     # what to try
@@ -97,7 +102,10 @@ class Neighbours:
 
     def far_releases(self) -> Iterator[Trial]:
         """Look where a partner fits for what has no near release that solves."""
-        for name in self._named:
+        wanted = self._first_blamed(self._named)[:_FAR_TRIALS]
+        for name in wanted:
+            if self.solves >= MAX_SOLVES:
+                return
             if name not in self._moved and self._lies_far(name):
                 yield Trial(requirements=self._requirements([name]), freed=(name,), far=True)
 
@@ -106,11 +114,13 @@ class Neighbours:
         far = probe(self._window.around, name, [name], far=True)
         return far is not None and far != near
 
+    def _first_blamed(self, names: Iterable[NormalizedName]) -> list[NormalizedName]:
+        return sorted(names, key=lambda name: name not in self._blamed)
+
     def drops(self) -> Iterator[Trial]:
         """Leave out a package that was asked for, first those that the reasons name."""
-        blamed = frozenset().union(*map(_projects, self._fatal))
         others = [name for name in self._asked if name != TORCH]
-        for name in sorted(others, key=lambda name: name not in blamed)[:MAX_DROPS]:
+        for name in self._first_blamed(others)[:MAX_DROPS]:
             rest = tuple(r for other, r in self._asked.items() if other != name)
             if rest:
                 yield Trial(requirements=rest, dropped=name)

@@ -7,7 +7,7 @@ release needs of its partner grows with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
@@ -25,12 +25,18 @@ _NEAR = 8
 # Releases that are read to find the one that a partner fits, and its neighbours that count too.
 _READS = 7
 _BESIDE = 2
+# Requests of which all are read.
+_FEW = 8
 # A longer list of what is left out costs more than trying what lies between.
 _EXCLUDED = 200
 
 
 class Window:
-    """The releases to try of the projects that were ``asked`` for; ``pre``: pre-releases too."""
+    """The releases to try of the projects that were ``asked`` for; ``pre``: pre-releases too.
+
+    Partners beyond ``blamed`` ones and a few more count by what was read of them before: a list of
+    two hundred pins is not read for an advice.
+    """
 
     def __init__(
         self,
@@ -39,7 +45,9 @@ class Window:
         asked: Mapping[NormalizedName, Requirement],
         *,
         pre: bool = False,
+        blamed: Collection[NormalizedName] = (),
     ) -> None:
+        self._read = {*blamed, *(asked if len(asked) <= _FEW else ())}
         self._workspace = workspace
         self._knowledge = knowledge
         self._asked = asked
@@ -66,7 +74,8 @@ class Window:
         chosen += self._named(name, kept, center, publics)
         if far:
             for partner in kept:
-                chosen += self._serving(name, partner, publics)
+                if partner in self._read:
+                    chosen += self._serving(name, partner, publics)
         found: dict[Version, None] = {}
         for public in nearest(center, tuple(dict.fromkeys(chosen)), among=publics):
             group = [artifact.version for artifact in catalog.group(public)]
@@ -150,7 +159,8 @@ class Window:
     def _all_needs(self, partner: NormalizedName, artifact: Artifact) -> Iterator[Need]:
         extras = sorted(self._asked[partner].extras)
         for extra in (None, *map(NormalizedName, extras)):
-            yield from self._workspace.needs(artifact, extra)
+            if partner in self._read or self._workspace.has_read(artifact, extra):
+                yield from self._workspace.needs(artifact, extra)
 
     def _file(self, partner: NormalizedName) -> Artifact | None:
         specifier = self._asked[partner].specifier

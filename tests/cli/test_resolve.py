@@ -337,3 +337,9 @@ def test_a_request_with_an_extra_is_relaxed(run: Run, publish: Publish) -> None:
     assert result.code == 1
     assert "x[more] 1.0 in place of x[more]==2.0" in result.err
     assert "without the extra more of x[more]==2.0" in result.err
+
+
+def test_the_command_to_install_is_quoted(run: Run) -> None:
+    Path("my locks").mkdir()
+    result = run("resolve", "b", "-o", "my locks/pylock.toml", *TARGET)
+    assert "Install it: uv pip sync 'my locks/pylock.toml', or pip install -r" in result.err

@@ -450,6 +450,20 @@ def test_where_a_partner_fits_is_found_by_halving() -> None:
     assert around(MANY + "ext 1\next 40", "ext==40", "torch==3.0", far=True)
 
 
+def test_of_a_long_list_only_what_is_blamed_is_read() -> None:
+    names = [canonicalize_name(f"p{i}") for i in range(12)]
+    needy = "\n".join(f"{name} 1 needs torch=={i + 2}.0" for i, name in enumerate(names))
+    index = FakeIndex(MANY + needy)
+    asked = {canonicalize_name("torch"): Requirement("torch==40.0")}
+    asked |= {name: Requirement(f"{name}==1") for name in names}
+    workspace = make_workspace(index)
+    window = Window(workspace, make_knowledge(), asked, blamed=names[:1])
+    torch = canonicalize_name("torch")
+    assert window.around(torch, [torch], far=True)[-1] == Version("2.0")
+    read = {file for file in index.asked if file.endswith(".whl")}
+    assert {file for file in read if file.startswith("p")} == {"p0-1-py3-none-any.whl"}
+
+
 def test_bytes_name_a_partner_too() -> None:
     torch = canonicalize_name("torch")
     text = MANY + "\n".join(f"ext {v} {NATIVE}" for v in range(1, 41))
