@@ -19,7 +19,6 @@ from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.lockfile.frozen import find_left_out
-from resolver.lockfile.requirements_txt import Stated
 from resolver.model.command import Command, Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
@@ -28,6 +27,7 @@ from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement
 from resolver.model.plural import counted
 from resolver.model.reason import Reason
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.command_line import resolve_command
 
@@ -235,7 +235,7 @@ def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> 
     if names == [TORCH] and TORCH not in installed:
         return ()
     return tuple(
-        (
+        Stated(
             Requirement(f"{name}=={installed[name]}" if name in installed else name),
             "installed" if name in installed else "the text",
         )
@@ -252,7 +252,7 @@ def _served(known: Knowledge, setting: Setting, judgement: Judgement) -> CudaVer
 
 
 def _unpinned(wanted: tuple[Stated, ...]) -> tuple[Stated, ...]:
-    return tuple((Requirement(requirement.name), origin) for requirement, origin in wanted)
+    return tuple(Stated(Requirement(requirement.name), origin) for requirement, origin in wanted)
 
 
 def _command(wanted: Iterable[Stated], target: Target, repeated: Repeated) -> Command:
@@ -300,7 +300,7 @@ def _other_builds(
             other = explainer.other_build(fault.symbol, name)
             if other is not None:
                 pin = Requirement(f"{name}=={other}")
-                changed = (*wanted[:index], (pin, origin), *wanted[index + 1 :])
+                changed = (*wanted[:index], Stated(pin, origin), *wanted[index + 1 :])
                 yield changed, Change(name=name, before=str(version), after=str(other))
 
 

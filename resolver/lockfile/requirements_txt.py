@@ -12,8 +12,7 @@ from resolver.errors import UsageError
 from resolver.index.project import Project
 from resolver.lockfile.frozen import left_out, parse_line
 from resolver.model.dependency import parse_dependency
-
-Stated = tuple[Requirement, str]
+from resolver.model.stated import Stated
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 
@@ -38,7 +37,7 @@ def parse_requirement(text: str, origin: str) -> Stated:
             hint="name the version, and its index with --index NAME=URL or a directory with "
             "--wheelhouse",
         )
-    return requirement, origin
+    return Stated(requirement, origin)
 
 
 def load_requirements(path: Path, notes: list[str] | None = None) -> tuple[Stated, ...]:
@@ -114,7 +113,7 @@ def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     first: dict[Requirement, str] = {}
     for requirement, origin in stated:
         first.setdefault(requirement, origin)
-    return tuple(first.items())
+    return tuple(Stated(*item) for item in first.items())
 
 
 def collect(

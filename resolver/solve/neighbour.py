@@ -19,6 +19,7 @@ from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.model.version import pinned
 from resolver.solve.command_line import pinned_to, resolve_command
@@ -259,10 +260,10 @@ class Neighbours:
             limit = self._window.limit(name, versions)
             if limit is not None:
                 nearest[name] = versions
-                limits.append((limit, "near what was named"))
+                limits.append(Stated(limit, "near what was named"))
         return replace(
             self._request,
-            requirements=tuple((requirement, "alternative") for requirement in trial.requirements),
+            requirements=tuple(Stated(asked, "alternative") for asked in trial.requirements),
             constraints=(*self._request.constraints, *limits),
             nearest=nearest,
             locked={},

@@ -12,6 +12,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Change, Outcome, Relaxation
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.command_line import request_command
 from resolver.solve.neighbour import MAX_SOLVES, Elsewhere, Neighbours, Trial
@@ -146,7 +147,7 @@ class _Relaxations:
             (other if asked is requirement else asked, origin)
             for asked, origin in self._request.requirements
         )
-        stated = tuple((asked, origin) for asked, origin in rest if asked is not None)
+        stated = tuple(Stated(asked, origin) for asked, origin in rest if asked is not None)
         return replace(self._request, requirements=stated)
 
     def _solved(self, text: str, request: Request, *, said: bool = True) -> Iterator[Relaxation]:

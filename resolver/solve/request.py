@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.command import Repeated
+from resolver.model.stated import Stated
 
 # Where the arguments of a command line were stated.
 REQUESTED = "requested"
@@ -27,8 +27,8 @@ class Request:
     ``options`` are what commands that are told repeat of the user's own.
     """
 
-    requirements: tuple[tuple[Requirement, str], ...]
-    constraints: tuple[tuple[Requirement, str], ...] = ()
+    requirements: tuple[Stated, ...]
+    constraints: tuple[Stated, ...] = ()
     prefer: Literal["known-good", "newest"] | None = None
     is_default: bool = False
     use_tuples: bool = True

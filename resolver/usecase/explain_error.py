@@ -8,11 +8,11 @@ from typing import Any
 
 from resolver.diagnosis.error_report import explain, find_setting
 from resolver.errors import UsageError
-from resolver.lockfile.requirements_txt import Stated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained
 from resolver.model.options import TargetOptions
 from resolver.model.outcome import Judgement
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.request import Request
 from resolver.usecase.repeated import repeat

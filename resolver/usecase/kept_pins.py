@@ -12,7 +12,8 @@ from packaging.version import Version
 
 from resolver.errors import UsageError
 from resolver.lockfile.pylock import load_lock, lock_target, locked_versions, target_table
-from resolver.lockfile.requirements_txt import Stated, parse_requirement
+from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 
 # Pins hold for one machine. A glibc or a driver decides which files fit, and those are judged anew.

@@ -26,6 +26,7 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.options import IndexOptions
 from resolver.model.plural import counted
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.render.render_text import conflict_text
 from resolver.solve import strategy
@@ -202,7 +203,7 @@ def _learn_cell(
     day = chosen.exclude_newer or chosen.date
     pins = [f"{name}=={version}" for name, version in chosen.packages_for(target.machine).items()]
     request = Request(
-        requirements=tuple((Requirement(pin), chosen.id) for pin in pins), use_tuples=False
+        requirements=tuple(Stated(Requirement(pin), chosen.id) for pin in pins), use_tuples=False
     )
     moment = parse_day(day)
     with (

@@ -10,12 +10,12 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.lockfile.requirements_txt import (
-    Stated,
     distinct,
     load_requirements,
     parse_requirement,
 )
 from resolver.model.cuda import CudaVersion
+from resolver.model.stated import Stated
 from resolver.model.version import parse_version
 
 

@@ -9,10 +9,10 @@ from datetime import date, datetime
 from typing import Any
 
 from resolver.lockfile.lock import Lock
-from resolver.lockfile.requirements_txt import Stated
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Conflict, Outcome, Package, Pair
 from resolver.model.reason import Reason
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve import strategy
 from resolver.solve.probe import probe

@@ -41,6 +41,7 @@ from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple, SkewGroup
 from resolver.model.outcome import Check, Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
 from resolver.solve.catalog import Catalog, CatalogBuilder
@@ -369,14 +370,16 @@ def make_request(*requirements: str, **options: Any) -> Request:
     """A request; ``constraints`` are texts, ``locked`` maps names to versions."""
     values = dict(options)
     values["constraints"] = tuple(
-        (Requirement(text), "constraints.txt, line 1") for text in options.get("constraints", ())
+        Stated(Requirement(text), "constraints.txt, line 1")
+        for text in options.get("constraints", ())
     )
     values["locked"] = {
         canonicalize_name(name): Version(version)
         for name, version in options.get("locked", {}).items()
     }
     return Request(
-        requirements=tuple((Requirement(text), "requested") for text in requirements), **values
+        requirements=tuple(Stated(Requirement(text), "requested") for text in requirements),
+        **values,
     )
 
 
