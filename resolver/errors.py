@@ -10,6 +10,7 @@ damaged data. A combination of packages that cannot work is a result, never an e
     │   ├── NotFound             the server says that there is no such page or file
     │   ├── NotAnIndexPage       an answer that is not a Simple API page
     │   └── RangesIgnored        a file host that sends whole files only
+    ├── Undecided                what could not be looked at decides (3)
     ├── DiskFailure              a file that cannot be written: full, read-only, no permission (3)
     ├── DamagedData              bytes that contradict themselves: wheel, ELF, cache, lock (3)
     └── KnowledgeError           the compatibility database does not validate (3)
@@ -77,6 +78,12 @@ class RangesIgnored(IndexFailure):
     """The file host ignores range requests: the file can only be read whole."""
 
     reference = "ranges-ignored"
+
+
+class Undecided(AbilockError):
+    """Whether there is an answer hangs on something that could not be looked at."""
+
+    reference = "undecided"
 
 
 class DiskFailure(AbilockError):

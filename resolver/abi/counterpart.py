@@ -16,7 +16,7 @@ from resolver.abi.link import MemberLink, WheelLink
 from resolver.model.reason import Grade
 
 # The machine that every release was read for.
-_READ = "x86_64"
+MOST_READ = "x86_64"
 _LP64 = frozenset({"aarch64"})
 
 
@@ -30,7 +30,7 @@ def find_counterpart(history: History, version: Version, *, machine: str) -> Mat
         return None
     if history.match(version, machine=machine) is not None:
         return None
-    match = history.match(version, machine=_READ)
+    match = history.match(version, machine=MOST_READ)
     if match is None or not match.build.cxx11_abi:
         return None
     return replace(match, grade=Grade.INFERRED)
@@ -43,7 +43,7 @@ def counterpart_link(link: WheelLink, *, machine: str) -> WheelLink:
     alone (lists of GPUs are part of some names), counts as there. Cost: a few milliseconds.
     """
     history = link.history
-    builds = _columns(history, _READ)
+    builds = _columns(history, MOST_READ)
     twins = _twins(history, machine)
     masks = {
         name: mask
@@ -57,7 +57,7 @@ def counterpart_link(link: WheelLink, *, machine: str) -> WheelLink:
 
 def links_elsewhere(link: WheelLink) -> bool:
     """Whether an x86_64 build exports every name that a wheel must find."""
-    return bool(replace(link, builds=_columns(link.history, _READ)).mask)
+    return bool(replace(link, builds=_columns(link.history, MOST_READ)).mask)
 
 
 def _columns(history: History, machine: str) -> int:
@@ -74,7 +74,8 @@ def _twins(history: History, machine: str) -> list[tuple[int, int]]:
     return [
         (here[key], index)
         for index, build in enumerate(history.builds)
-        if build.machine == _READ and (key := (build.version, build.cuda, build.cxx11_abi)) in here
+        if build.machine == MOST_READ
+        and (key := (build.version, build.cuda, build.cxx11_abi)) in here
     ]
 
 

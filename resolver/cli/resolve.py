@@ -14,9 +14,10 @@ from resolver import api
 from resolver.cli import console
 from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
-from resolver.errors import UsageError
+from resolver.errors import Undecided, UsageError
 from resolver.model.options import IndexOptions, TargetOptions
 from resolver.model.outcome import Outcome
+from resolver.model.plural import counted
 
 
 class Format(StrEnum):
@@ -143,6 +144,10 @@ def resolve(
             upgrade=True if upgrade else upgrade_package or (),
             fetch_hashes=fetch_hashes,
         )
+    if answer.outcome.verdict == "unknown":
+        if format is Format.JSON:
+            console.data(dump(answer.to_json()))
+        raise _undecided(answer.outcome)
     if answer.lock is not None and to_stdout:
         console.data(answer.lock.render())
     elif answer.lock is not None:
@@ -154,6 +159,17 @@ def resolve(
         raise typer.Exit(1)
     if not to_stdout:
         console.words(f"\nWrote {output}. {_install(output, answer.outcome)}")
+
+
+def _undecided(outcome: Outcome) -> Undecided:
+    """The error of an answer that nobody can give here: what decides, and what to do."""
+    reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
+    first = reasons[0]
+    more = f" (and {counted(len(reasons) - 1, 'more file')} alike)" if len(reasons) > 1 else ""
+    return Undecided(
+        f"cannot tell whether there is a solution: {first.subject}: {first.found}{more}",
+        hint=first.remedy,
+    )
 
 
 def _install(output: Path, outcome: Outcome) -> str:

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 from packaging.utils import canonicalize_name
 
 from resolver.model.artifact import Artifact
+from resolver.model.host import CUDA, HostNeed
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.target import Target
 from resolver.solve.candidate import Bound
 
 _TORCH = canonicalize_name("torch")
 _NAMED = re.compile(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
 _CXX11 = re.compile(r"cxx11abi(true|false)")
+_CUDA = re.compile(r"(?:^|[^a-z])cu(\d{2})\d?(?!\d)")
 
 AbiOf = Callable[[Artifact], bool | None]
 
@@ -36,6 +39,33 @@ def named_cxx11_abi(artifact: Artifact) -> bool | None:
     """The C++ ABI that a local version names; None where it names none."""
     match = _CXX11.search(artifact.version.local or "")
     return None if match is None else match[1] == "true"
+
+
+def named_cuda_major(artifact: Artifact) -> int | None:
+    """The CUDA major that a local version names, alone (``cu12torch2.9``) or with its minor."""
+    match = _CUDA.search(artifact.version.local or "")
+    return None if match is None else int(match[1])
+
+
+def declared_needs(artifact: Artifact, target: Target, abi_of: AbiOf) -> Iterator[HostNeed | Bound]:
+    """What a file's local version says that it needs: of CUDA, of torch, of its C++ ABI."""
+    major = named_cuda_major(artifact)
+    if major is not None:
+        subject = f"{artifact.name} {artifact.version}"
+        reason = None
+        if major != target.cuda.major:
+            reason = Reason(
+                code=Code.CUDA_MISMATCH,
+                subject=subject,
+                object=f"CUDA {target.cuda}",
+                needs=f"CUDA {major} and its libraries",
+                found=f"CUDA {target.cuda.major} and its libraries",
+                grade=Grade.DECLARED,
+                evidence=f"local version of {artifact.filename}; the file itself was not read",
+                remedy=f"use a build of {artifact.name} for CUDA {target.cuda.major}",
+            )
+        yield HostNeed(CUDA, str(major), subject, reason)
+    yield from declared_bounds(artifact, abi_of)
 
 
 def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:

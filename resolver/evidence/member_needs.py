@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
 from resolver.compat.rules import covers, runs_on
-from resolver.model.cuda import DeviceCode
+from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check
 from resolver.model.reason import Code, Grade, Reason, Severity
@@ -71,8 +71,24 @@ class MemberNeeds:
                 break  # one member that cannot load is enough
         return reasons
 
-    def gpu_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
-        """Members with device code that does not serve a GPU of the target.
+    @property
+    def archs(self) -> tuple[Arch, ...]:
+        """The GPUs of the target."""
+        return self._target.archs
+
+    def majors(self, link: WheelLink) -> frozenset[int]:
+        """The CUDA majors whose libraries some member needs."""
+        return frozenset(major for row in link.members for _, major in self._majors(row, link))
+
+    def gpu_reasons(
+        self,
+        link: WheelLink,
+        subject: str,
+        *,
+        fatal: bool,
+        archs: Collection[Arch] | None = None,
+    ) -> list[Reason]:
+        """Members with device code that does not serve a GPU of the target, or one of ``archs``.
 
         With ``fatal`` of the members that must load: among them warnings of code that only PTX
         serves. Without, of the others.
@@ -88,7 +104,7 @@ class MemberNeeds:
         for codes, rows in alike.items():
             path = rows[0].member.path
             more = f" and {_count(len(rows) - 1, 'more member')}" if len(rows) > 1 else ""
-            for arch in self._target.archs:
+            for arch in self._target.archs if archs is None else sorted(archs):
                 reason = covers(
                     codes,
                     arch,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import Lock
 
 from resolver.abi.core import CoreExports, check_core, read_core
-from resolver.abi.counterpart import counterpart_link, find_counterpart
+from resolver.abi.counterpart import MOST_READ, counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
 from resolver.abi.verdict import check_torch
@@ -74,6 +74,16 @@ class Torches:
             sha256=torch.sha256,
             subject=subject,
         )
+
+    def refused_elsewhere(
+        self, link: WheelLink, torch: Artifact, subject: str
+    ) -> tuple[Reason, ...]:
+        """Why a build for the machine that is read most does not load with its torch, if so."""
+        match = self.history.match(torch.version, machine=MOST_READ)
+        if match is None or link.mask >> match.index & 1:
+            return ()
+        found = check_torch(link, torch.version, machine=MOST_READ, subject=subject)
+        return tuple(reason for reason in found if reason.severity is Severity.FATAL)
 
     def _counterpart(self, link: WheelLink) -> WheelLink:
         """The wheel beside the builds of the machine that every release was read for."""

@@ -2,13 +2,13 @@
 
 A file that may link with torch is probed once: its undefined symbols become a bound on torch, the
 CUDA libraries that it needs and the device code that it holds become needs of the host. A file that
-cannot be read here inherits its symbols, as inferred, from a file of the same release and machine.
+cannot be read here inherits, as inferred, from another file of its release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -20,9 +20,19 @@ from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import link_evidence, torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.evidence.local_version import AbiOf, declared_bounds, declared_pair
+from resolver.evidence.local_version import AbiOf, declared_needs, declared_pair, named_torch
 from resolver.evidence.member_needs import MemberNeeds
+from resolver.evidence.stand_in import (
+    CudaOf,
+    Read,
+    StandIns,
+    inferred,
+    inherited_needs,
+    is_pinned,
+    unread_need,
+)
 from resolver.evidence.torch_match import Torches
+from resolver.evidence.torch_reason import no_torch, overdeclared
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
@@ -36,21 +46,12 @@ TORCH = canonicalize_name("torch")
 _NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """The facts of a file, or of a sibling that stands in for it, and whose they are."""
-
-    link: WheelLink
-    grade: Grade
-    sibling: Artifact | None = None
-
-
 class WheelEvidence:
     """The Evidence of ``resolver.solve.ports`` over real files.
 
-    ``siblings`` lists the files of an artifact's release that can be read instead of it.
-    ``store`` keeps what is read, beside what the knowledge packs. ``abi_of`` says whether a torch
-    has the new C++11 ABI, None where that is not known.
+    ``siblings`` lists the files of an artifact's release that may speak for it. ``store`` keeps
+    what is read, beside what the knowledge packs. ``abi_of`` says whether a torch has the new C++11
+    ABI, ``cuda_of`` the CUDA a file is for, each None where that is not known.
     """
 
     def __init__(
@@ -63,12 +64,15 @@ class WheelEvidence:
         store: EvidenceStore | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
         abi_of: AbiOf = lambda _: None,
+        cuda_of: CudaOf = lambda _: None,
     ) -> None:
+        self._known = base.facts
         self._abi_of = abi_of
+        self._cuda_of = cuda_of
         self._target = target
-        self._siblings = siblings
         self._torches = Torches(base, target, opener)
         self._reader = WheelReader(opener, store=store, pack=base.pack, on_read=on_read)
+        self._stand_ins = StandIns(self._reader, siblings, target, self._link)
         self._members = MemberNeeds(base.facts, target)
         self._links: dict[str, Read | None] = {}
         self._unread_code: set[str] = set()
@@ -105,12 +109,15 @@ class WheelEvidence:
                 self._reader.start(artifact)
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
-        """What the bytes need of CUDA, of the GPUs and of torch; empty where they are not read."""
+        """What the bytes need of CUDA, of the GPUs and of torch, or that they be read."""
         if not self._may_link(artifact, metadata):
             return ()
         read = self._read(artifact)
         if read is None:
-            return tuple(declared_bounds(artifact, self._abi_of))
+            return (
+                *declared_needs(artifact, self._target, self._abi_of),
+                *self._unread(artifact, self._declared(metadata)),
+            )
         needs: list[HostNeed | Bound] = []
         if read.sibling is None:
             origin = f"{artifact.name} {artifact.version}"
@@ -123,9 +130,45 @@ class WheelEvidence:
                 for reason in reasons
                 if reason.severity is Severity.FATAL
             ]
+        else:
+            needs += inherited_needs(artifact, read, self._members, self._known, self._cuda_of)
+            needs.append(unread_need(artifact, self._reader.cause(artifact), read, self._target))
         if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         return tuple(needs)
+
+    def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
+        """What speaks against a file of which nothing can be read, not even its metadata."""
+        if artifact.name not in self._named:
+            return ()
+        return (
+            *declared_needs(artifact, self._target, self._abi_of),
+            *(need for need in self._unread(artifact, ()) if isinstance(need, Bound)),
+        )
+
+    def _unread(
+        self, artifact: Artifact, declared: Sequence[SpecifierSet]
+    ) -> Iterator[HostNeed | Bound]:
+        """That a file be read, unless it or its metadata name a torch; and what its release says.
+
+        A build for another machine says what it lacks.
+        """
+        against = self._stand_ins.against(artifact)
+        if against is not None and against.link.symbols:
+            subject = f"{artifact.name} {artifact.version}"
+
+            def accepts(torch: Artifact) -> bool:
+                return not self._torches.refused_elsewhere(against.link, torch, subject)
+
+            def explain(torch: Artifact | None) -> tuple[Reason, ...]:
+                if torch is None:
+                    return (no_torch(subject, against),)
+                return self._refused_elsewhere(subject, torch, against)
+
+            text = torch_text(against.link, against.link.mask) or "a torch with its symbols"
+            yield Bound(TORCH, accepts, explain, subject, text, by="another file of its release")
+        if named_torch(artifact) is None and not any(map(is_pinned, declared)):
+            yield unread_need(artifact, self._reader.cause(artifact), None, self._target)
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
@@ -162,10 +205,14 @@ class WheelEvidence:
         """Why two files do not load together, by their bytes alone; empty where they do."""
         if not self._may_link(extension, metadata):
             return ()
+        subject = f"{extension.name} {extension.version}"
         read = self._read(extension)
-        if read is None or not read.link.symbols:
+        if read is None:
+            against = self._stand_ins.against(extension)
+            return () if against is None else self._refused_elsewhere(subject, torch, against)
+        if not read.link.symbols:
             return ()
-        return self._refusals(f"{extension.name} {extension.version}", metadata, torch, read)
+        return self._refusals(subject, metadata, torch, read)
 
     def overdeclared(
         self, extension: Artifact, metadata: Metadata, torch: Artifact
@@ -184,22 +231,8 @@ class WheelEvidence:
             for specifier in self._declared(metadata)
             if not specifier.contains(torch.version, prereleases=True)
         ]
-        works = torch_text(read.link, read.link.mask)
-        linked = link_evidence(read.link, match)
         return tuple(
-            Reason(
-                code=Code.METADATA_MISMATCH,
-                severity=Severity.WARNING,
-                subject=f"{extension.name} {extension.version}",
-                object=f"torch {torch.version}",
-                needs=f"torch{specifier}, says its metadata",
-                found=f"bytes that link with {works}",
-                works_with=works,
-                grade=max(read.grade, match.grade, key=lambda grade: grade.rank),
-                evidence=f"Requires-Dist of {extension.filename}; {linked}",
-                remedy="its authors pin what they test: lift the pin with --override only to try",
-            )
-            for specifier in refused
+            overdeclared(extension, torch, specifier, read, match) for specifier in refused
         )
 
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
@@ -241,7 +274,7 @@ class WheelEvidence:
 
         def explain(torch: Artifact | None) -> tuple[Reason, ...]:
             if torch is None:
-                return (self._no_torch(subject, read),)
+                return (no_torch(subject, read),)
             return self._refusals(subject, metadata, torch, read)
 
         text = torch_text(read.link, read.link.mask) or "a torch that exports its symbols"
@@ -285,6 +318,12 @@ class WheelEvidence:
         )
         return (*fatal, refuted)
 
+    def _refused_elsewhere(
+        self, subject: str, torch: Artifact, against: Read
+    ) -> tuple[Reason, ...]:
+        found = self._torches.refused_elsewhere(against.link, torch, subject)
+        return tuple(inferred(reason, against) for reason in found)
+
     def _declared(self, metadata: Metadata) -> list[SpecifierSet]:
         """What the metadata asks of torch on this target."""
         return [
@@ -293,35 +332,12 @@ class WheelEvidence:
             if canonicalize_name(requirement.name) == TORCH and self._applies(requirement)
         ]
 
-    def _no_torch(self, subject: str, read: Read) -> Reason:
-        works = torch_text(read.link, read.link.mask)
-        return Reason(
-            code=Code.MISSING_SYMBOL,
-            subject=subject,
-            object="torch",
-            needs=f"a torch that exports its {len(read.link.symbols)} symbols",
-            found="none among the candidates",
-            works_with=works,
-            grade=read.grade,
-            evidence=f"the undefined symbols of {read.link.wheel.filename}, compared with every "
-            "torch in the symbol history",
-            remedy=f"allow {works}" if works else "build it from source against your torch",
-        )
-
     def _check(self, subject: str, torch: Artifact, read: Read) -> list[Reason]:
         """What the symbols of a file say of one torch; weaker where a sibling was read."""
         reasons = self._torches.check(read.link, torch, subject)
         if read.sibling is None:
             return list(reasons)
-        note = f"{read.sibling.filename} stands in for a file that was not read; "
-        return [
-            replace(
-                reason,
-                grade=max(reason.grade, read.grade, key=lambda grade: grade.rank),
-                evidence=note + reason.evidence,
-            )
-            for reason in reasons
-        ]
+        return [inferred(reason, read) for reason in reasons]
 
     # reading
 
@@ -344,21 +360,14 @@ class WheelEvidence:
         facts = self._reader.read(artifact)
         if facts is not None:
             return Read(link=self._link(facts), grade=Grade.MEASURED)
-        if artifact.version.is_prerelease:
-            return None  # a nightly inherits from nothing
-        for sibling in self._siblings(artifact):
-            facts = self._reader.read(sibling)
-            if facts is not None:
-                self._reader.forget_failure(artifact)
-                return Read(link=self._link(facts), grade=Grade.INFERRED, sibling=sibling)
-        return None
+        return self._stand_ins.find(artifact)
 
-    def _link(self, facts: WheelFacts) -> WheelLink:
+    def _link(self, facts: WheelFacts, machine: str | None = None) -> WheelLink:
         return link_wheel(
             facts,
             self._torches.history,
             self._rules,
-            machine=self._target.machine,
+            machine=machine or self._target.machine,
             archs=self._target.archs,
         )
 

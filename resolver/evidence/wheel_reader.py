@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from resolver.abi.inspect import read_evidence
 from resolver.abi.pack import EvidencePack
@@ -13,9 +13,12 @@ from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
+from resolver.model.plural import counted
 from resolver.wheelfile.byte_source import ByteSource, FileSource
 
 _READERS = 4
+_EARLIER = " (found earlier in this run)"
+_NO_WAY = "nothing that is reached here has it"
 
 
 class Opener(Protocol):
@@ -24,6 +27,12 @@ class Opener(Protocol):
     def __call__(self, artifact: Artifact) -> ByteSource | None:
         """Open one file. Raises IndexFailure."""
         ...
+
+
+class _Failure(NamedTuple):
+    project: str
+    filename: str
+    cause: str
 
 
 class WheelReader:
@@ -48,7 +57,8 @@ class WheelReader:
         self._workers = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
         self._lock = Lock()
         self._futures: dict[str, Future[WheelFacts | None]] = {}
-        self._failures: dict[str, str] = {}
+        self._failures: dict[str, _Failure] = {}
+        self._forgotten: set[str] = set()
 
     def close(self) -> None:
         """Let the readers go; waits for what they are at, which uses connections of others."""
@@ -72,15 +82,29 @@ class WheelReader:
         """
         return self._known(artifact)
 
+    def cause(self, artifact: Artifact) -> str:
+        """Why a file was not read, in words."""
+        with self._lock:
+            failure = self._failures.get(key_of(artifact))
+        return _NO_WAY if failure is None else failure.cause
+
     def forget_failure(self, artifact: Artifact) -> None:
         """Tell no more that a file could not be read: another answers for it."""
         with self._lock:
-            self._failures.pop(key_of(artifact), None)
+            self._forgotten.add(key_of(artifact))
 
     def failures(self) -> tuple[str, ...]:
-        """The files that could not be read, with the cause, sorted."""
+        """The files that could not be read, with the cause; one stands for all of its project."""
+        by_project: dict[str, list[_Failure]] = {}
         with self._lock:
-            return tuple(sorted(self._failures.values()))
+            told = self._failures.keys() - self._forgotten
+            for failure in sorted(self._failures[key] for key in told):
+                by_project.setdefault(failure.project, []).append(failure)
+        return tuple(
+            f"{failures[0].filename}{_more(len(failures) - 1)} could not be read: "
+            f"{failures[0].cause}"
+            for failures in by_project.values()
+        )
 
     def _future(self, artifact: Artifact) -> Future[WheelFacts | None]:
         key = key_of(artifact)
@@ -98,7 +122,9 @@ class WheelReader:
             return self._read(artifact)
         except (AbilockError, OSError) as error:
             with self._lock:
-                self._failures[key_of(artifact)] = f"{artifact.filename} could not be read: {error}"
+                self._failures[key_of(artifact)] = _Failure(
+                    artifact.name, artifact.filename, str(error).removesuffix(_EARLIER)
+                )
             return None
 
     def _known(self, artifact: Artifact) -> WheelFacts | None:
@@ -128,3 +154,7 @@ class WheelReader:
 def key_of(artifact: Artifact) -> str:
     """What identifies the bytes of a file: its hash, else its place."""
     return artifact.sha256 or artifact.url or artifact.path or artifact.filename
+
+
+def _more(count: int) -> str:
+    return f" and {counted(count, 'more file')}" if count else ""

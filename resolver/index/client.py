@@ -114,6 +114,11 @@ class ChannelIndex:
         """Whether nothing is asked over the network: then what is not found may exist."""
         return self._offline
 
+    def is_partial(self, project: NormalizedName) -> bool:
+        """Whether a channel that may supply ``project`` was not asked or did not answer."""
+        with self._lock:
+            return any(project in projects for projects in self._stood_in.values())
+
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how the indexes were read, sorted."""
         with self._lock:

@@ -15,6 +15,7 @@ CUDA = "<cuda>"
 GPU = "<gpu>"
 DRIVER = "<driver>"
 FILE = "<file>"  # the bytes of a candidate: unreadable or contradictory ones satisfy nothing
+BYTES = "<bytes>"  # that a file which links with torch was read: others go before one that was not
 
 
 @dataclass(frozen=True, slots=True)

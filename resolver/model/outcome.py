@@ -82,14 +82,15 @@ class Relaxation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answer to ``resolve``. ``packages`` is sorted by name; empty on a conflict.
+    """The answer to ``resolve``. ``packages`` is sorted by name; empty where it is not solved.
 
+    It is ``unknown`` where what could not be looked at decides; ``conflict`` says what that is.
     ``relaxations`` are what to give up, any one of them, so that a conflict solves.
     """
 
     target: Target
     requests: tuple[str, ...]
-    verdict: Literal["solved", "conflict"]
+    verdict: Literal["solved", "conflict", "unknown"]
     packages: tuple[Package, ...] = ()
     pairs: tuple[Pair, ...] = ()
     tuple_: KnownTuple | None = None

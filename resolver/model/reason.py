@@ -40,6 +40,10 @@ class Code(StrEnum):
     PRE_RELEASE = "pre-release"
     UPLOADED_LATER = "uploaded-later"
     BROKEN_INSTALL = "broken-install"
+    UNREADABLE = "unreadable"
+
+
+_OPEN = frozenset({Code.NOT_IN_SNAPSHOT, Code.UNREADABLE})
 
 
 class Severity(StrEnum):
@@ -86,3 +90,8 @@ class Reason:
     symbols: tuple[str, ...] = field(default=())
     works_with: str | None = None
     remedy: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it says that nobody could look, where others say that something fails."""
+        return self.code in _OPEN

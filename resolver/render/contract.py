@@ -79,7 +79,7 @@ class ResolveModel(_Model):
     version: Literal[1] = 1
     target: TargetModel
     requests: list[str]
-    verdict: Literal["solved", "conflict"]
+    verdict: Literal["solved", "conflict", "unknown"]
     packages: list[PackageModel]
     pairs: list[PairModel]
     tuple: str | None

@@ -147,7 +147,11 @@ def _asked(requests: Sequence[str], between: str) -> str:
 
 def _no_solution(outcome: Outcome, conflict: Conflict, verbose: bool) -> Iterator[str]:
     asked = _asked(outcome.requests, " ") or "this target"
-    yield f"No solution for {asked} on {target_text(outcome.target)}."
+    where = target_text(outcome.target)
+    if outcome.verdict == "unknown":
+        yield f"Unknown: {asked} on {where}: a file that decides could not be read."
+    else:
+        yield f"No solution for {asked} on {where}."
     if conflict.requests and set(conflict.requests) != set(outcome.requests):
         yield f"What cannot hold: {_asked(conflict.requests, ', ')}."
     yield ""

@@ -19,7 +19,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python
-from resolver.model.reason import Code, Reason
+from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.ports import Rules
 
@@ -108,6 +108,10 @@ class Catalog:
                     continue
                 files = [a for listing in self._listings for a in listing.files(version)]
                 reasons = list(filter(None, map(self._builder.reject, files)))
+                for listing in self._listings:
+                    if listing.snapshot_date is not None and listing.files(version):
+                        others = self._builder.not_in_snapshot(listing, version)
+                        reasons = [others] if others is not None else reasons
                 yield from (Rejection(self.project, version, r) for r in _most_telling(reasons))
 
 
@@ -235,6 +239,28 @@ class CatalogBuilder:
             )
         return None
 
+    def not_in_snapshot(self, listing: Listing, version: Version) -> Reason | None:
+        """That a partial listing has no file of a version for the target, though one may exist.
+
+        None where its files are not used for what holds of all files of the version.
+        """
+        files = listing.files(version)
+        if not all(a.kind == "sdist" or a.tags.isdisjoint(self.target.tags) for a in files):
+            return None
+        misfits = filter(None, map(self.reject, files))
+        needs = sorted({reason.needs for reason in misfits})
+        target = self.target
+        return Reason(
+            code=Code.NOT_IN_SNAPSHOT,
+            subject=f"{listing.project} {version}",
+            needs=f"a file for Python {target.python_short}, Linux {target.machine} and glibc "
+            f"{target.glibc_text}",
+            found=f"a snapshot of {listing.snapshot_date} that has one for {'; '.join(needs)}",
+            evidence=f"channel {listing.channel}; a snapshot is partial, so the file may exist",
+            grade=Grade.ASSUMED,
+            remedy="run where the channel can be reached, or name a mirror with --index",
+        )
+
     def could_be_built(self, artifact: Artifact) -> bool:
         """Whether an installer that builds would take a source distribution."""
         return (
@@ -321,6 +347,7 @@ def _glibc_minors(tags: Iterable[Tag], machine: str) -> Iterator[int]:
 
 
 _TELLING = (
+    Code.NOT_IN_SNAPSHOT,
     Code.METADATA_MISMATCH,
     Code.HASH_AMBIGUOUS,
     Code.HASH_MISSING,

@@ -8,7 +8,8 @@ from dataclasses import replace
 from packaging.utils import NormalizedName
 
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.outcome import Package
+from resolver.model.host import BYTES, HostNeed
+from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import placeholder
@@ -98,6 +99,46 @@ def missing_extras(
                 found=f"the extras {', '.join(has)}" if has else "no extras",
                 evidence=f"Provides-Extra in the {package.metadata.source}",
                 remedy=f"leave out [{extra}], which adds nothing, or choose a release that has it",
+            )
+        )
+    return reasons
+
+
+def assumed_pairs(
+    workspace: Workspace,
+    packages: Sequence[Package],
+    pairs: Sequence[Pair],
+    told: Sequence[Reason],
+) -> list[Reason]:
+    """The pairs of which nothing is known: a user must hear it before an import tells it.
+
+    Those that ``told`` warns of already are left out.
+    """
+    warned = {(reason.subject, reason.object) for reason in told if reason.code is Code.UNVERIFIED}
+    files = {str(package): package.artifact for package in packages}
+    reasons = []
+    for pair in pairs:
+        if pair.grade is not Grade.ASSUMED or (pair.extension, pair.torch) in warned:
+            continue
+        unread = next(
+            (
+                need.reason
+                for need in workspace.needs(files[pair.extension], None)
+                if isinstance(need, HostNeed) and need.fact == BYTES and need.reason is not None
+            ),
+            None,
+        )
+        reasons.append(
+            Reason(
+                code=Code.UNVERIFIED,
+                severity=Severity.WARNING,
+                subject=pair.extension,
+                object=pair.torch,
+                needs="to be read, or metadata that say which torch it is for",
+                found="neither" if unread is None else f"not read: {unread.found}",
+                evidence=pair.evidence if unread is None else unread.evidence,
+                grade=pair.grade,
+                remedy="import it once before relying on it; --strict refuses such pairs",
             )
         )
     return reasons

@@ -15,7 +15,7 @@ from resolver.errors import IndexFailure
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
-from resolver.solve.provider import Problem, Provider, is_exact
+from resolver.solve.provider import Problem, Provider, is_exact, ordered
 from resolver.solve.sat import Sat
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
@@ -78,7 +78,7 @@ class _Search:
         self._guided = True
         self._exact_left = _EXACT_SETS
         self._looked: set[AnyCandidate] = set()
-        self._roots = {need.identifier: rank for rank, need in enumerate(problem.roots)}
+        self._roots = {need.identifier: rank for rank, need in enumerate(ordered(problem.roots))}
         self._provider.announce(problem.roots)
         for need in problem.roots:
             self.clauses.ask(need)

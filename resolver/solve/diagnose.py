@@ -24,6 +24,7 @@ from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.dead import find_chain
 from resolver.solve.exclusive import exclusive_pins, order
 from resolver.solve.leaves import Edge, Fact, Leaves, find_leaves
+from resolver.solve.phantom import not_shown, some_versions
 from resolver.solve.probe import probe
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
@@ -32,8 +33,13 @@ from resolver.solve.run import Failure, solve
 from resolver.solve.workspace import Workspace
 
 
-def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Conflict:
-    """Explain ``failure`` of ``problem``. Cost: one re-solve a request, without new I/O mostly."""
+def diagnose(
+    workspace: Workspace, problem: Problem, failure: Failure, *, proven: bool = True
+) -> Conflict:
+    """Explain ``failure`` of ``problem``, with its proof where there is one.
+
+    Cost: one re-solve a request, without new I/O mostly.
+    """
     unmet = [need.reason for need in workspace.rules.target_needs() if need.reason is not None]
     if unmet:
         return Conflict(requests=(_host_text(workspace),), reasons=tuple(unmet))
@@ -64,7 +70,7 @@ def diagnose(workspace: Workspace, problem: Problem, failure: Failure) -> Confli
         requests=requests,
         reasons=unique(reasons),
         trail=_trail_text(failure),
-        proof=None if leaves is None else prove(workspace, minimal, leaves),
+        proof=prove(workspace, minimal, leaves) if proven and leaves is not None else None,
     )
 
 
@@ -158,7 +164,7 @@ def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
         if [reason.code for reason in told] == [Code.PRE_RELEASE] and finals:
             return _by_code(finals)
         return told
-    return _by_code(rejected) or [_nothing(need, catalog, offline=workspace.index.offline)]
+    return _by_code(rejected) or [_nothing(workspace, need, catalog)]
 
 
 def _by_code(rejected: Iterable[Rejection]) -> list[Reason]:
@@ -224,28 +230,12 @@ def _constrained(need: Wanted, constraint: Wanted, matching: Sequence[Artifact])
     )
 
 
-def _nothing(need: Wanted, catalog: Catalog, *, offline: bool) -> Reason:
+def _nothing(workspace: Workspace, need: Wanted, catalog: Catalog) -> Reason:
     known = sorted({a.version for a in catalog.usable} | {r.version for r in catalog.rejected})
     channels = ", ".join(catalog.channels) or "none"
     asked = f"{need.project}{need.specifier}"
-    if catalog.snapshots:
-        return Reason(
-            code=Code.NOT_IN_SNAPSHOT,
-            subject=asked,
-            needs=f"a file that satisfies {need.specifier or 'any version'}",
-            found=f"a snapshot of {catalog.snapshots[-1]} that has {_some(known)}",
-            evidence=f"channels {channels}; a snapshot is partial, so the release may exist",
-            remedy="run where the channel can be reached, or name a mirror with --index",
-        )
-    if not known and offline:
-        return Reason(
-            code=Code.NOT_IN_SNAPSHOT,
-            subject=asked,
-            needs="a record of it in the cache or in a snapshot",
-            found="none",
-            evidence="no index was asked (--offline)",
-            remedy="run once without --offline, or give a directory of wheels with --wheelhouse",
-        )
+    if workspace.index.is_partial(need.project):
+        return not_shown(workspace, catalog, need.specifier)
     if not known:
         return Reason(
             code=Code.NOT_FOUND,
@@ -259,18 +249,10 @@ def _nothing(need: Wanted, catalog: Catalog, *, offline: bool) -> Reason:
         code=Code.VERSION_CONFLICT,
         subject=asked,
         needs=f"a version that satisfies {need.specifier}",
-        found=_some(known),
+        found=some_versions(known),
         evidence=f"versions listed by {channels}",
         remedy=_nearest(need.specifier, known, need.project),
     )
-
-
-def _some(versions: Sequence[Version]) -> str:
-    if not versions:
-        return "no version"
-    if len(versions) <= 4:
-        return ", ".join(map(str, versions))
-    return f"{len(versions)} versions from {versions[0]} to {versions[-1]}"
 
 
 def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) -> str:

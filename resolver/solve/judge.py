@@ -11,7 +11,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
-from resolver.model.outcome import Judgement, Outcome
+from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import Target
 from resolver.model.version import pinned
@@ -24,9 +24,6 @@ from resolver.solve.request import Request
 from resolver.solve.source import build_advice
 from resolver.solve.strategy import TORCH, resolve
 from resolver.solve.workspace import Workspace
-
-# Reasons that say that a file could not be read, not that the set fails.
-_UNKNOWN = frozenset({Code.NOT_IN_SNAPSHOT})
 
 
 def judge(
@@ -53,8 +50,8 @@ def judge(
     told = [known.reason for known in named if known.reason]
     reasons = _merged([*told, *by_bytes, *found])
     fatal = [r for r in reasons if r.severity is Severity.FATAL]
-    unknown = bool(fatal) and all(reason.code in _UNKNOWN for reason in fatal)
-    decided = [r for r in fatal if r.code not in _UNKNOWN] or fatal
+    unknown = bool(fatal) and all(reason.is_open for reason in fatal)
+    decided = [r for r in fatal if not r.is_open] or fatal
     # What a snapshot lacks is no news where something else decides.
     reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
     alternatives = probe(find_alternatives, workspace, knowledge, request, reasons, elsewhere) or ()
@@ -71,7 +68,7 @@ def judge(
         notes=outcome.notes,
         # A proof by what a snapshot lacks is none where something else decides.
         proof=conflict.proof
-        if conflict is not None and (unknown or any(r.code not in _UNKNOWN for r in found))
+        if conflict is not None and (unknown or any(not r.is_open for r in found))
         else None,
     )
 
@@ -88,7 +85,7 @@ def _byte_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet
         unmet = [
             need.reason
             for need in workspace.evidence.needs(extension, metadata)
-            if isinstance(need, HostNeed) and need.reason is not None
+            if isinstance(need, HostNeed) and need.reason is not None and not need.reason.is_open
         ]
         reasons += unmet
         if torch is not None:
@@ -181,10 +178,15 @@ def _accepted(
     reasons = [known.reason for known in named if known.reason]
     reasons += outcome.reasons
     fatal = any(reason.severity is Severity.FATAL for reason in reasons)
+    unread = () if fatal else _unread(workspace, outcome, asked)
+    if unread:
+        subjects = {reason.subject for reason in unread}
+        reasons = [r for r in reasons if r.code is not Code.UNVERIFIED or r.subject not in subjects]
+        reasons = [*unread, *reasons]
     return Judgement(
         target=outcome.target,
         requests=outcome.requests,
-        verdict="rejected" if fatal else "accepted",
+        verdict="rejected" if fatal else "unknown" if unread else "accepted",
         grade=_accepted_grade(workspace, outcome, asked),
         reasons=unique(reasons),
         pairs=outcome.pairs,
@@ -194,12 +196,31 @@ def _accepted(
     )
 
 
+def _unread(
+    workspace: Workspace, outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]
+) -> tuple[Reason, ...]:
+    """The files of pairs asked about of which nothing is known at all: they decide."""
+    assumed = {pair.extension for pair in _about(outcome, asked) if pair.grade is Grade.ASSUMED}
+    return tuple(
+        need.reason
+        for package in outcome.packages
+        if str(package) in assumed
+        for need in workspace.needs(package.artifact, None)
+        if isinstance(need, HostNeed) and need.reason is not None and need.reason.is_open
+    )
+
+
+def _about(outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]) -> tuple[Pair, ...]:
+    """The pairs of what was asked for, else all."""
+    about = tuple(p for p in outcome.pairs if p.extension.split(" ")[0] in asked)
+    return about or outcome.pairs
+
+
 def _accepted_grade(
     workspace: Workspace, outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]
 ) -> Grade:
     """The weakest link: of the pairs asked about, of all pairs, else of what builds are known."""
-    about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked] or outcome.pairs
-    grades = [pair.grade for pair in about]
+    grades = [pair.grade for pair in _about(outcome, asked)]
     if not grades:
         files = [p.artifact for p in outcome.packages if p.artifact.name in asked]
         known = map(workspace.rules.grade_of, files)

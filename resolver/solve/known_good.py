@@ -86,7 +86,9 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
             version = Version(next(iter(pin.specifier)).version)
             locked = () if name not in request.locked else (request.locked[name],)
             preferences[name] = (*locked, version)
-    return replace(base, constraints=constraints, preferences=preferences)
+    # A set is known as a whole: its members need not be read for it.
+    trust = dict.fromkeys((*constraints, *preferences), Grade.ASSUMED)
+    return replace(base, constraints=constraints, preferences=preferences, trust=trust)
 
 
 @dataclass(slots=True)

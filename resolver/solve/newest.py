@@ -1,4 +1,4 @@
-"""The newest release of each root, in the order given.
+"""The newest release of each root, in the order given, torch last.
 
 resolvelib lets a later root move an earlier one down: it re-pins what no longer fits. Where it did,
 the releases it passed over are tried from the newest, and what holds is fixed for the roots behind.
@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import Wanted
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.provider import Problem, Provider, ordered
 from resolver.solve.run import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
@@ -28,7 +28,9 @@ def solve_newest(workspace: Workspace, problem: Problem) -> Solution | Failure:
     result = solve(workspace, problem)
     if isinstance(result, Failure):
         return result
-    roots = [need for need in problem.roots if isinstance(need, Wanted) and need.extra is None]
+    roots = [
+        need for need in ordered(problem.roots) if isinstance(need, Wanted) and need.extra is None
+    ]
     for root in roots[:-1]:  # nothing stands behind the last one
         chosen = result.artifacts[root.project]
         for version in _passed_over(workspace, problem, root, chosen):

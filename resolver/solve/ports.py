@@ -26,6 +26,13 @@ class Index(Protocol):
         """Whether nothing is asked over the network: then what is not found may exist."""
         ...
 
+    def is_partial(self, project: NormalizedName) -> bool:
+        """Whether more may exist of ``project`` than its listings show: a channel did not answer.
+
+        Known once its listings are.
+        """
+        ...
+
     def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         """What each channel that may supply ``project`` offers, preferred channel first.
 
@@ -93,11 +100,15 @@ class Evidence(Protocol):
         ...
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
-        """What a file's bytes need of CUDA, GPUs and torch; empty where they are not read.
+        """What a file's bytes need of CUDA, GPUs and torch, or that they be read.
 
         Reads the file where it may link with torch. Raises nothing: a file that cannot be read
-        has no needs, and its pair no measured grade.
+        needs to be (``<bytes>``), and what others of its release lack.
         """
+        ...
+
+    def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
+        """What speaks against a file of which not even the metadata can be read."""
         ...
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:

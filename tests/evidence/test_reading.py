@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from resolver.abi.pack import EvidencePack
 from resolver.abi.store import EvidenceStore
 from resolver.errors import KnowledgeError
 from resolver.evidence.wheel_reader import WheelReader
+from resolver.model import host
 from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
-from resolver.model.reason import Grade
+from resolver.model.reason import Code, Grade, Reason
 from resolver.solve.candidate import Bound
 from resolver.wheelfile.byte_source import ByteSource, BytesSource, FileSource
 from tests.abi.columns import CHECK_INT, CLONE, SYM_NE
@@ -125,10 +127,30 @@ def test_a_damaged_pack_is_an_error(tmp_path: Path) -> None:
 # what cannot be read
 
 
+def unread(needs: Sequence[HostNeed | Bound]) -> Reason:
+    """That a file be read, where nothing else is needed."""
+    (need,) = needs
+    assert isinstance(need, HostNeed)
+    assert need.fact == host.BYTES
+    assert need.reason is not None
+    assert need.reason.is_open
+    return need.reason
+
+
 def test_a_host_that_does_not_answer_is_a_notice() -> None:
     world = World(wheels={NAME: unreachable(NAME)})
     evidence = world.evidence()
-    assert evidence.needs(KERNEL, metadata(KERNEL)) == ()
+    reason = unread(evidence.needs(KERNEL, metadata(KERNEL)))
+    assert reason == Reason(
+        code=Code.UNREADABLE,
+        subject="kernel 1.0",
+        needs="its own bytes, read",
+        found="no answer within 10 s",
+        evidence=f"{NAME} on channel default",
+        grade=Grade.ASSUMED,
+        remedy="run where channel default answers, put the wheel into a directory and give it "
+        "with --wheelhouse, or try its import beside the torch of the set on sm_120",
+    )
     assert evidence.pair(KERNEL, torch("2.9.1")) is None
     assert evidence.refusals(KERNEL, metadata(KERNEL), torch("2.10.0")) == ()
     assert evidence.overdeclared(KERNEL, metadata(KERNEL), torch("2.10.0")) == ()
@@ -141,15 +163,35 @@ def test_a_host_that_does_not_answer_is_a_notice() -> None:
 
 def test_damaged_bytes_are_a_notice() -> None:
     evidence = World(wheels={NAME: b"PK, but no wheel"}).evidence()
-    assert evidence.needs(KERNEL, metadata(KERNEL)) == ()
+    assert unread(evidence.needs(KERNEL, metadata(KERNEL))).grade is Grade.ASSUMED
     (notice,) = evidence.notices()
     assert notice.startswith(f"{NAME} could not be read: ")
 
 
 def test_no_address_is_no_notice() -> None:
     evidence = World().evidence()
-    assert evidence.needs(KERNEL, metadata(KERNEL)) == ()
+    reason = unread(evidence.needs(KERNEL, metadata(KERNEL)))
+    assert reason.found == "nothing that is reached here has it"
     assert evidence.notices() == ()
+
+
+@pytest.mark.parametrize("pin", ["torch==2.9.1", "torch~=2.9.0", "torch==2.9.*"])
+def test_metadata_that_pin_torch_speak_for_the_file(pin: str) -> None:
+    assert World().evidence().needs(KERNEL, metadata(KERNEL, pin)) == ()
+
+
+def test_a_floor_says_nothing_of_the_torch_it_was_built_with() -> None:
+    assert unread(World().evidence().needs(KERNEL, metadata(KERNEL, "torch>=2.4")))
+
+
+def test_files_of_one_project_are_one_notice() -> None:
+    files = [file("kernel", version) for version in ("1.0", "2.0", "3.0")]
+    evidence = World(wheels={f.filename: unreachable(f.filename) for f in files}).evidence()
+    for artifact in files:
+        evidence.needs(artifact, metadata(artifact))
+    assert evidence.notices() == (
+        f"{NAME} and 2 more files could not be read: no answer within 10 s",
+    )
 
 
 # siblings
@@ -161,7 +203,9 @@ def sibling_world(*symbols: str, needed: tuple[str, ...] = ("libtorch.so",)) -> 
 
 def test_a_file_inherits_the_symbols_of_its_sibling() -> None:
     evidence = sibling_world(CLONE, CHECK_INT).evidence()
-    (need,) = evidence.needs(LOCAL, metadata(LOCAL))
+    own, need = evidence.needs(LOCAL, metadata(LOCAL))
+    assert unread([own]).grade is Grade.INFERRED
+    assert unread([own]).needs == f"its own bytes, read, not {NAME} for it"
     assert isinstance(need, Bound)
     assert (need.origin, need.text) == ("kernel 1.0+cu130", "torch >=2.6,<2.10")
     pair = evidence.pair(LOCAL, torch("2.9.1"))
@@ -184,10 +228,10 @@ def test_a_refusal_by_a_sibling_says_so() -> None:
     )
 
 
-def test_a_sibling_says_nothing_of_cuda() -> None:
+def test_a_name_says_more_of_cuda_than_a_sibling() -> None:
     evidence = sibling_world(CLONE, needed=("libcudart.so.13",)).evidence()
     needs = evidence.needs(LOCAL, metadata(LOCAL))
-    assert [need for need in needs if isinstance(need, HostNeed)] == []
+    assert [need.fact for need in needs if isinstance(need, HostNeed)] == [host.BYTES]
 
 
 def test_a_sibling_s_answer_makes_the_failure_no_news() -> None:
@@ -195,7 +239,8 @@ def test_a_sibling_s_answer_makes_the_failure_no_news() -> None:
     answering = file("kernel", "1.0+cu130", channel="sgl-project")
     world.wheels = {**world.wheels, answering.filename: unreachable(answering.filename)}
     evidence = world.evidence()
-    assert len(evidence.needs(answering, metadata(answering))) == 1
+    own, _ = evidence.needs(answering, metadata(answering))
+    assert unread([own]).found == "no answer within 10 s"
     assert evidence.notices() == ()
 
 
@@ -206,16 +251,6 @@ def test_the_first_sibling_that_can_be_read_answers() -> None:
     evidence = world.evidence()
     evidence.needs(LOCAL, metadata(LOCAL))
     assert world.opened == [LOCAL.filename, gone.filename, NAME]
-
-
-@pytest.mark.parametrize("version", ["1.0.dev20260226", "1.0rc1"])
-def test_a_nightly_inherits_from_nothing(version: str) -> None:
-    nightly = file("kernel", version, url=None)
-    world = World(wheels={NAME: BYTES}, siblings={nightly.filename: [KERNEL]})
-    evidence = world.evidence()
-    assert evidence.needs(nightly, metadata(nightly)) == ()
-    assert evidence.pair(nightly, torch("2.9.1")) is None
-    assert world.opened == [nightly.filename]
 
 
 # the reader by itself

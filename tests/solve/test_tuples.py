@@ -320,8 +320,8 @@ BAD = make_tuple("torch 2.11.0, ext 3.0", "bad")
         pytest.param(
             ["torch", "ext"],
             {},
-            {"ext": "2.0", "torch": "2.11.0", "dep": "2.0"},
-            id="the-first-root-stays-newest",
+            {"ext": "3.0", "torch": "2.10.0", "dep": "2.0"},
+            id="torch-gives-way-to-the-extension",
         ),
         pytest.param(["torch==2.11.0", "ext==3.0"], {}, {}, id="both-pinned"),
         pytest.param(

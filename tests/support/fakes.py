@@ -15,7 +15,7 @@ A release is a line: ``a 1.0 needs b>=2 | c; python_version<'3.12'``. Words betw
 ``url:none``                  its address is not known; else ``url:`` gives it
 ``hash:ab`` ``also:cd``       its sha256, repeated to full length, and another for its address
 ``empty``                     the wheel holds nothing
-``damaged``, ``missing``      what reading its metadata comes to
+``damaged``, ``missing``      what reading its metadata comes to; ``silent``: no answer
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def make_release(line: str) -> Release:
         source="METADATA of the wheel",
         placeholder="empty" in marks,
     )
-    fate = next(iter(marks & {"damaged", "missing"}), "")
+    fate = next(iter(marks & {"damaged", "missing", "silent"}), "")
     return Release(artifact, metadata, said.get("snapshot"), fate)
 
 
@@ -155,6 +155,10 @@ class FakeIndex:
 
     offline = False
 
+    def is_partial(self, project: NormalizedName) -> bool:
+        pages = self._pages.get(project, {}).values()
+        return self.offline or any(r.snapshot_date for page in pages for r in page)
+
     def listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         self.asked.append(project)
         if project in self.unreachable:
@@ -178,6 +182,9 @@ class FakeIndex:
             raise DamagedData(f"{artifact.filename} is not a zip file")
         if release.fate == "missing":
             raise NotFound(f"no metadata of {artifact.filename}", url="https://files.test/")
+        if release.fate == "silent":
+            url = artifact.url or ""
+            raise Unreachable(f"cannot read {url}: the server answered 503", url=url)
         return release.metadata
 
     def prefetch_listings(self, projects: Iterable[NormalizedName]) -> None:
@@ -242,6 +249,9 @@ class FakeEvidence:
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:  # noqa: ARG002
         return self.bounds.get(_text(artifact), ())
+
+    def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
+        return tuple(n for n in self.bounds.get(_text(artifact), ()) if isinstance(n, Bound))
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         return self.pairs.get((_text(extension), _text(torch)))

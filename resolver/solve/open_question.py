@@ -1,0 +1,52 @@
+"""Whether a conflict is proven: it must hold whatever the files are that nobody could look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from resolver.model.host import HostNeed
+from resolver.model.reason import Reason
+from resolver.solve.provider import Problem
+from resolver.solve.run import Failure, solve
+from resolver.solve.solution import Solution
+from resolver.solve.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """What decides and could not be looked at; else the failure whatever that may hold."""
+
+    reasons: tuple[Reason, ...]
+    problem: Problem
+    failure: Failure
+
+
+def find_open(workspace: Workspace, problem: Problem, failure: Failure) -> OpenQuestion:
+    """What decides whether ``problem``, which failed, has a solution, and could not be looked at.
+
+    Nothing where the conflict is proven. Raises as ``solve``. Cost: one search, and none where all
+    that was asked answered.
+    """
+    if not workspace.has_open():
+        return OpenQuestion((), problem, failure)
+    hoping = replace(problem, hope=True)
+    while True:
+        before = _phantoms(workspace)
+        result = solve(workspace, hoping)
+        if isinstance(result, Solution):
+            reasons = tuple(dict.fromkeys(_reasons(workspace, result)))
+            return OpenQuestion(reasons, problem, failure)
+        if _phantoms(workspace) == before:  # else what was named on the way counts from the start
+            return OpenQuestion((), hoping, result)
+
+
+def _reasons(workspace: Workspace, solution: Solution) -> Iterator[Reason]:
+    for artifact in solution.artifacts.values():
+        for need in workspace.needs(artifact, None):
+            if isinstance(need, HostNeed) and need.reason is not None and need.reason.is_open:
+                yield need.reason
+
+
+def _phantoms(workspace: Workspace) -> int:
+    return sum(map(len, workspace.phantoms.values()))
