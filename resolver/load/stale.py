@@ -44,6 +44,10 @@ def set_stale_aside(
         if len(rows) == 1:
             kept += rows
             continue
+        if len({row.version for row in rows}) == 1:
+            # Debian writes both forms of records; RECORD says more than what was found.
+            kept.append(max(rows, key=lambda row: (row.info.endswith(".dist-info"), row.info)))
+            continue
         lost = {row.info: _lost(row) for row in rows}
         best, *rest = sorted(rows, key=_age, reverse=True)
         for row in rest:
@@ -57,7 +61,7 @@ def set_stale_aside(
                 whole=lost[best.info] == 0,
             )
             for row in rows
-            if row is not best
+            if row.version != best.version
         )
     return tuple(kept), tuple(stale)
 

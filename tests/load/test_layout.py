@@ -196,6 +196,16 @@ def test_records_that_outlived_their_files(tmp_path: Path) -> None:
     assert world.check().findings == ()
 
 
+def test_two_forms_of_one_record(tmp_path: Path) -> None:
+    world = World(tmp_path / "env")
+    world.install("pkg", "1.0", {"pkg/a.py": b""})
+    (world.site / "pkg.egg-info").mkdir()
+    (world.site / "pkg.egg-info/PKG-INFO").write_text("Name: pkg\nVersion: 1.0\n")
+    found = load_environment(world.prefix)
+    assert [each.info for each in found.distributions] == ["pkg-1.0.dist-info"]
+    assert world.check().findings == ()
+
+
 def test_what_pip_renamed_before_it_broke_off(tmp_path: Path) -> None:
     world = World(tmp_path / "env")
     world.install("pkg", "2.0", {"pkg/a.py": b""})
