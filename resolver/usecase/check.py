@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -112,9 +112,20 @@ def check_environment(
         environ=world.environ,
         full=full,
         on_package=on_package,
-        notes=() if note is None else (note,),
+        notes=(*(() if note is None else (note,)), *_unseen(world, environment)),
     )
     return CheckResult(report=report, environment=environment)
+
+
+def _unseen(world: World, environment: Environment) -> Iterator[str]:
+    """What Python would find before the packages that were looked at."""
+    if world.environ.get("PYTHONPATH"):
+        yield "PYTHONPATH is set: what lies there comes before these packages, and was not read"
+    version = environment.version
+    if environment.kind in ("prefix", "conda") and version is not None:
+        own = world.home / ".local/lib/python{}.{}/site-packages".format(*version)
+        if not world.environ.get("PYTHONNOUSERSITE") and any(own.glob("*.dist-info")):
+            yield f"{own} comes before these packages, and was not read"
 
 
 def _active(world: World) -> tuple[Path, str]:

@@ -138,3 +138,26 @@ def test_target_without_a_gpu(run: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert "hint: add --cuda VERSION" in done.out
     assert run("target", "--format", "json").json("target")["target"] is None
     assert run("target", "--cuda", "nonsense", "--arch", "sm120").code == 2
+
+
+def test_what_python_would_find_first_is_a_note(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = World(tmp_path / "env")
+    world.install("pkg", "1.0", {"pkg/a.py": b""})
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    own = World(tmp_path / "home/.local")
+    own.install("pkg", "2.0")
+    monkeypatch.setenv("PYTHONPATH", "somewhere")
+    told = "PYTHONPATH is set: what lies there comes before these packages, and was not read"
+    notes = run("check", world.prefix, "--format", "json").json("check")["notes"]
+    assert told in notes
+    first = f"{own.site} comes before these packages, and was not read"
+    assert first not in notes  # a virtual environment leaves it out
+    (world.prefix / "pyvenv.cfg").unlink()
+    monkeypatch.delenv("PYTHONPATH")
+    notes = run("check", world.prefix, "--format", "json").json("check")["notes"]
+    assert first in notes
+    assert told not in notes
+    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
+    assert first not in run("check", world.prefix, "--format", "json").json("check")["notes"]
