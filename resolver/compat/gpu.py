@@ -11,10 +11,14 @@ from resolver.model.knowledge import Gpu
 _MAKERS = ("nvidia", "geforce", "tesla")
 
 
+# Where people leave a space out: rtx5090, gtx1080ti, 4080super.
+_GLUED = re.compile(r"(?<=rtx|gtx|pro)(?=\d)|(?<=\d)(?=ti\b|super\b)")
+
+
 def normalize_gpu_name(name: str) -> str:
     """A name without case, maker and punctuation: ``NVIDIA GeForce RTX-5090`` is ``rtx 5090``."""
-    words = re.sub(r"[^a-z0-9]+", " ", name.lower()).split()
-    return " ".join(word for word in words if word not in _MAKERS)
+    text = _GLUED.sub(" ", re.sub(r"[^a-z0-9]+", " ", name.lower()))
+    return " ".join(word for word in text.split() if word not in _MAKERS)
 
 
 def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
@@ -27,7 +31,7 @@ def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
     best: tuple[int, Gpu] | None = None
     for gpu in gpus:
         for known in map(normalize_gpu_name, gpu.names):
-            if wanted == known:
+            if wanted == known or wanted.replace(" ", "") == known.replace(" ", ""):
                 return gpu
             longer = wanted.startswith(f"{known} ") and not _is_other_model(wanted, known)
             if longer and (best is None or len(known) > best[0]):
@@ -37,14 +41,23 @@ def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
 
 def _is_other_model(wanted: str, known: str) -> bool:
     # "rtx 5070 super" is no "rtx 5070", while "h100 pcie" is an "h100".
-    return wanted[len(known) :].split()[0] in {"ti", "super", "d", "ada", "laptop"}
+    return wanted[len(known) :].split()[0] in {"ti", "super", "d", "ada"}
 
 
 def nearest_gpu(gpus: Iterable[Gpu], name: str) -> tuple[Gpu, ...]:
-    """Up to three GPUs whose names look like ``name``, the most alike first, for a hint."""
+    """Up to three GPUs whose names look like ``name``, the most alike first, for a hint.
+
+    A name with another number is another GPU, however alike it looks: it is not offered.
+    """
     by_name: dict[str, Gpu] = {}
+    numbers = _numbers(name)
     for gpu in gpus:
         for known in gpu.names:
-            by_name.setdefault(normalize_gpu_name(known), gpu)
+            if not numbers or _numbers(known) == numbers:
+                by_name.setdefault(normalize_gpu_name(known), gpu)
     close = difflib.get_close_matches(normalize_gpu_name(name), sorted(by_name), n=6, cutoff=0.6)
     return tuple(dict.fromkeys(by_name[match] for match in close))[:3]
+
+
+def _numbers(name: str) -> list[str]:
+    return [word for word in normalize_gpu_name(name).split() if re.search(r"\d", word)]

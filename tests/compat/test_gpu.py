@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.compat.gpu import find_gpu, nearest_gpu
+from resolver.compat.gpu import find_gpu, nearest_gpu, normalize_gpu_name
 from resolver.compat.load import load_knowledge
 
 GPUS = load_knowledge().gpus
@@ -27,6 +27,21 @@ GPUS = load_knowledge().gpus
         ("GB300", "sm_103"),
         ("Thor", "sm_110"),
         ("L40S", "sm_89"),
+        ("rtx5090", "sm_120"),
+        ("RTX-5070ti", "sm_120"),
+        ("4080 super", "sm_89"),
+        ("4080super", "sm_89"),
+        ("gtx1080ti", "sm_61"),
+        ("rtxpro6000", "sm_120"),
+        ("h 100", "sm_90"),
+        ("NVIDIA A10G", "sm_86"),
+        ("NVIDIA H20", "sm_90"),
+        ("NVIDIA H200 NVL", "sm_90"),
+        ("RTX 6000 Ada", "sm_89"),
+        ("Quadro RTX 6000", "sm_75"),
+        ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "sm_86"),
+        ("Tesla P100-PCIE-16GB", "sm_60"),
+        ("Orin Nano", "sm_87"),
     ],
 )
 def test_known_names(name: str, arch: str) -> None:
@@ -35,7 +50,7 @@ def test_known_names(name: str, arch: str) -> None:
     assert str(gpu.arch) == arch
 
 
-@pytest.mark.parametrize("name", ["RTX 5070 SUPER", "H1000", "Radeon 7900", ""])
+@pytest.mark.parametrize("name", ["RTX 5070 SUPER", "H1000", "Radeon 7900", "", "RTX 6000", "B100"])
 def test_other_names(name: str) -> None:
     assert find_gpu(GPUS, name) is None
 
@@ -44,6 +59,23 @@ def test_a_ti_is_not_its_smaller_sibling() -> None:
     gpu = find_gpu(GPUS, "GeForce RTX 5070 Ti")
     assert gpu is not None
     assert gpu.id == "rtx-5070-ti"
+
+
+def test_no_name_is_that_of_two_gpus() -> None:
+    names = [
+        (normalize_gpu_name(name).replace(" ", ""), gpu.id) for gpu in GPUS for name in gpu.names
+    ]
+    assert len(dict(names)) == len(set(names))
+
+
+def test_a_gpu_with_another_number_is_not_offered() -> None:
+    assert nearest_gpu(GPUS, "RTX 9999") == ()
+    assert nearest_gpu(GPUS, "H101") == ()
+    assert [gpu.id for gpu in nearest_gpu(GPUS, "RTX 6000")] == [
+        "rtx-pro-6000-blackwell",
+        "quadro-rtx-6000",
+        "rtx-6000-ada",
+    ]
 
 
 def test_names_that_look_alike_are_offered() -> None:
