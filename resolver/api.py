@@ -18,16 +18,28 @@ not answer, ``DamagedData`` for what cannot be read. No solution is an answer, a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from resolver import __version__
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
 from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
+from resolver.usecase.arguments import (
+    PLATFORM_FIELDS,
+    IndexKeywords,
+    Keywords,
+    SourceKeywords,
+    WheelKeywords,
+    described,
+    index_options,
+    items_of,
+    platform_for,
+    repeatable,
+    session_for,
+    target_for,
+)
 
 if TYPE_CHECKING:
     from resolver.load.distribution import Distribution
@@ -115,47 +127,6 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 
-class TargetKeywords(TypedDict, total=False):
-    """The machine, a keyword for each field of ``TargetOptions``; this machine is the default."""
-
-    cuda: str | None
-    arch: str | None
-    gpu: str | None
-    python: str | None
-    machine: str | None
-    glibc: str | None
-    driver: str | None
-    toolkit: str | None
-
-
-class SourceKeywords(TypedDict, total=False):
-    """Indexes and caches."""
-
-    index: Iterable[str]
-    channels: Iterable[str]
-    offline: bool
-    no_cache: bool
-    cache_dir: Path | str | None
-    knowledge: Path | str | None
-
-
-class IndexKeywords(SourceKeywords, total=False):
-    """Indexes and caches, a keyword for each field of ``IndexOptions``."""
-
-    wheelhouse: Path | str | None
-
-
-class Keywords(TargetKeywords, IndexKeywords, total=False):
-    """The machine, and the indexes where no session is given."""
-
-
-class WheelKeywords(IndexKeywords, total=False):
-    """Whose wheels are meant, by default this machine's; and the indexes without a session."""
-
-    python: str | None
-    machine: str | None
-
-
 def resolve(
     requirements: str | Path | Iterable[str | Path] = (),
     *,
@@ -192,9 +163,9 @@ def resolve(
     from resolver.usecase.requested import state
     from resolver.usecase.session import parse_day
 
-    with _opened(session, options) as opened:
-        here = _target(opened, target, options)
-        items = _items(requirements)
+    with session_for(session, options) as opened:
+        here = target_for(opened, target, options)
+        items = items_of(requirements)
         constraints, overrides = tuple(constraints), tuple(overrides)
         free = () if isinstance(upgrade, bool) else tuple(upgrade)
         lock = None if keep is None or upgrade is True or str(keep) == "-" else Path(keep)
@@ -219,7 +190,7 @@ def resolve(
                     pre=pre or project.flag("pre"),
                     locked=kept.versions,
                     options=repeat(
-                        _said(target, options),
+                        repeatable(target, options),
                         opened.options,
                         flags=(
                             ("--pre", pre),
@@ -266,21 +237,21 @@ def why(
     from resolver.usecase.requested import state
 
     notes: list[str] = []
-    stated = state(_items(requirements), notes)
+    stated = state(items_of(requirements), notes)
     if not stated:
         raise UsageError(
             "nothing to judge",
             hint="name a set: abilock why torch==2.10.0 sgl-kernel --cuda 13.0 --arch sm120",
         )
-    with _opened(session, options) as opened:
-        here = _target(opened, target, options)
+    with session_for(session, options) as opened:
+        here = target_for(opened, target, options)
         pre = pre or opened.project.flag("pre")
         wish = Request(
             requirements=stated,
             use_tuples=tuples and not opened.project.flag("no-tuples"),
             pre=pre,
             options=repeat(
-                _said(target, options),
+                repeatable(target, options),
                 opened.options,
                 flags=(("--pre", pre), ("--no-tuples", not tuples)),
             ),
@@ -307,15 +278,15 @@ def explain_error(
     from resolver.usecase import explain_error as usecase
     from resolver.usecase.requested import state
 
-    items = _items(installed)
+    items = items_of(installed)
     pins = state(item for item in items if isinstance(item, str))
-    with _opened(session, options) as opened:
+    with session_for(session, options) as opened:
         return usecase.explain_error(
             opened,
             usecase.ErrorRequest(
                 text=text,
                 wish=Request(requirements=pins, use_tuples=tuples, pre=pre),
-                options=target or _target_options(options),
+                options=described(target, options),
                 freezes=tuple(item for item in items if isinstance(item, Path)),
             ),
         )
@@ -342,14 +313,14 @@ def describe_machine(
     """What this machine is: GPUs, driver, CUDA toolkits, libraries, and the target they make."""
     from resolver.usecase import describe_machine as usecase
 
-    with _opened(session, options) as opened:
-        return usecase.describe_machine(opened, target or _target_options(options))
+    with session_for(session, options) as opened:
+        return usecase.describe_machine(opened, described(target, options))
 
 
 def find_target(*, session: Session | None = None, **options: Unpack[Keywords]) -> Target:
     """The machine that is described, this one where nothing is said. Raises UsageError."""
-    with _opened(session, options) as opened:
-        return _target(opened, None, options)
+    with session_for(session, options) as opened:
+        return target_for(opened, None, options)
 
 
 def open_session(**options: Unpack[IndexKeywords]) -> Session:
@@ -359,7 +330,7 @@ def open_session(**options: Unpack[IndexKeywords]) -> Session:
     """
     from resolver.usecase.session import Session
 
-    return Session(options=_index_options(options))
+    return Session(options=index_options(options))
 
 
 # wheels and environments
@@ -380,9 +351,9 @@ def inspect(
     """
     from resolver.usecase import inspect as usecase
 
-    with _opened(session, options, _PLATFORM_FIELDS) as opened:
-        here = _platform(opened, platform, options)
-        texts = [str(item) for item in _items(wheels)]
+    with session_for(session, options, PLATFORM_FIELDS) as opened:
+        here = platform_for(opened, platform, options)
+        texts = [str(item) for item in items_of(wheels)]
         return usecase.inspect(opened, texts, here, full=full)
 
 
@@ -401,8 +372,8 @@ def diff(
     """
     from resolver.usecase import diff as usecase
 
-    with _opened(session, options, _PLATFORM_FIELDS) as opened:
-        here = _platform(opened, platform, options)
+    with session_for(session, options, PLATFORM_FIELDS) as opened:
+        here = platform_for(opened, platform, options)
         wheel = None if used_by is None else str(used_by)
         return usecase.diff(opened, before, after, here, used_by=wheel)
 
@@ -423,9 +394,9 @@ def check_environment(
     """
     from resolver.usecase import check as usecase
 
-    with _opened(session, options) as opened:
+    with session_for(session, options) as opened:
         place = None if path is None else Path(path)
-        said = _described(target, options)
+        said = described(target, options)
         return usecase.check_environment(opened, place, said, full=full, on_package=on_package)
 
 
@@ -442,8 +413,8 @@ def check_lock(
     """
     from resolver.usecase import check as usecase
 
-    with _opened(session, options) as opened:
-        return usecase.check_lock(opened, Path(path), _described(target, options))
+    with session_for(session, options) as opened:
+        return usecase.check_lock(opened, Path(path), described(target, options))
 
 
 def freeze(
@@ -460,7 +431,7 @@ def freeze(
     from resolver.usecase import freeze as usecase
     from resolver.usecase.check import CheckResult
 
-    with _opened(session, options, frozenset()) as opened:
+    with session_for(session, options, frozenset()) as opened:
         if not isinstance(environment, CheckResult):
             place = load_environment(opened.world.cwd / environment)
         elif environment.environment is None:
@@ -487,107 +458,8 @@ def download(
     """
     from resolver.usecase import download as usecase
 
-    with _opened(session, options, frozenset()) as opened:
+    with session_for(session, options, frozenset()) as opened:
         place = None if wheelhouse is None else Path(wheelhouse)
         if shown is None:
             return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs)
         return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs, shown=shown)
-
-
-# arguments
-
-
-def _items(items: str | Path | Iterable[str | Path]) -> tuple[str | Path, ...]:
-    return (items,) if isinstance(items, str | Path) else tuple(items)
-
-
-_TARGET_FIELDS = frozenset(field.name for field in fields(TargetOptions))
-_INDEX_FIELDS = frozenset(field.name for field in fields(IndexOptions))
-_PLATFORM_FIELDS = frozenset(field.name for field in fields(PlatformOptions))
-
-
-def _target_options(options: Keywords) -> TargetOptions:
-    said: dict[str, Any] = {n: v for n, v in options.items() if n in _TARGET_FIELDS}
-    return TargetOptions(**said)
-
-
-def _index_options(options: Any, others: frozenset[str] = frozenset()) -> IndexOptions:
-    """All keywords but ``others``. Raises TypeError for one that is none."""
-    given: dict[str, Any] = {n: v for n, v in options.items() if n not in others}
-    for name in ("index", "channels"):
-        if name in given:
-            given[name] = _items(given[name])
-    for name in ("wheelhouse", "cache_dir", "knowledge"):
-        if given.get(name) is not None:
-            given[name] = Path(given[name])
-    return IndexOptions(**given)
-
-
-@contextmanager
-def _opened(
-    session: Session | None,
-    options: Keywords | WheelKeywords | SourceKeywords,
-    others: frozenset[str] = _TARGET_FIELDS,
-) -> Iterator[Session]:
-    """The given session, or one for this call alone; ``others`` are no keywords of sessions."""
-    if session is None:
-        from resolver.usecase.session import Session
-
-        with Session(options=_index_options(options, others)) as opened:
-            yield opened
-        return
-    if wrong := sorted(options.keys() - others):
-        raise TypeError(f"{', '.join(wrong)}: say it where the session is opened")
-    yield session
-
-
-def _target(
-    session: Session,
-    target: Target | TargetOptions | None,
-    options: Keywords,
-) -> Target:
-    from resolver.model.target import Target
-    from resolver.usecase.target_options import make_project_target
-
-    if isinstance(target, Target):
-        _check_alone(target, options)
-        return target
-    said = _described(target, options)
-    return make_project_target(
-        session.knowledge, said, session.project, session.world, session.tell
-    )
-
-
-def _described(target: TargetOptions | None, options: Keywords) -> TargetOptions:
-    """What is said of the machine, in either form. Raises TypeError for both."""
-    _check_alone(target, options)
-    return target or _target_options(options)
-
-
-def _check_alone(target: Target | TargetOptions | None, options: Keywords) -> None:
-    if target is not None and (beside := options.keys() & _TARGET_FIELDS):
-        raise TypeError(f"a target is given, and {', '.join(sorted(beside))} beside it")
-
-
-def _platform(session: Session, platform: PlatformOptions | None, options: WheelKeywords) -> Target:
-    from resolver.usecase.target_options import make_platform
-
-    if platform is not None and (beside := options.keys() & _PLATFORM_FIELDS):
-        raise TypeError(f"a platform is given, and {', '.join(sorted(beside))} beside it")
-    said = platform or PlatformOptions(python=options.get("python"), machine=options.get("machine"))
-    return make_platform(session.knowledge, said, session.world)
-
-
-def _said(target: Target | TargetOptions | None, options: Keywords) -> TargetOptions:
-    """What the commands of an answer have to repeat of the machine."""
-    from resolver.model.target import Target, driver_text
-
-    if not isinstance(target, Target):
-        return target or _target_options(options)
-    return TargetOptions(
-        python=target.python_short,
-        machine=target.machine,
-        glibc=target.glibc_text,
-        driver=None if target.driver is None else driver_text(target.driver),
-        toolkit=None if target.toolkit is None else str(target.toolkit),
-    )

@@ -42,7 +42,7 @@ class DiffResult:
 
 
 def diff(
-    session: Session, before: str, after: str, platform: Target, *, used_by: str | None = None
+    session: Session, before: str, after: str, target: Target, *, used_by: str | None = None
 ) -> DiffResult:
     """Compare the exported symbols of ``torch==A`` and ``torch==B``.
 
@@ -53,10 +53,10 @@ def diff(
     base, link = session.base, None
     if used_by is not None:
         with session.connect() as connection:
-            artifact = find_wheel(connection, used_by, platform, session.world.cwd)
+            artifact = find_wheel(connection, used_by, target, session.world.cwd)
             facts = read_facts(connection, artifact)
-        link = link_wheel(facts, base.history, base.load_rules, machine=platform.machine)
-    found = diff_torch(base.history, *versions, machine=platform.machine, used_by=link)
+        link = link_wheel(facts, base.history, base.load_rules, machine=target.machine)
+    found = diff_torch(base.history, *versions, machine=target.machine, used_by=link)
     return DiffResult(diff=found)
 
 

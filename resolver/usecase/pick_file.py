@@ -23,7 +23,7 @@ from resolver.usecase.session import Connection
 # what an argument names
 
 
-def find_wheel(connection: Connection, text: str, platform: Target, cwd: Path) -> Artifact:
+def find_wheel(connection: Connection, text: str, target: Target, cwd: Path) -> Artifact:
     """The wheel that an argument means: a file, an address, or a release on the indexes.
 
     A range means its newest final release; a pre-release only where it names one or has no other,
@@ -45,12 +45,12 @@ def find_wheel(connection: Connection, text: str, platform: Target, cwd: Path) -
         artifact
         for listing in listings
         for artifact in listing.artifacts
-        if artifact.kind == "wheel" and not artifact.tags.isdisjoint(platform.tags)
+        if artifact.kind == "wheel" and not artifact.tags.isdisjoint(target.tags)
     ]
     wanted = _wanted(requirement, wheels)
     if wanted:
         newest = max(public_of(artifact.version) for artifact in wanted)
-        return _best([a for a in wanted if public_of(a.version) == newest], platform)
+        return _best([a for a in wanted if public_of(a.version) == newest], target)
     if connection.index.offline and not any(listing.artifacts for listing in listings):
         raise Unreachable(
             f"nothing of {project} is cached, and --offline forbids network use",
@@ -64,7 +64,7 @@ def find_wheel(connection: Connection, text: str, platform: Target, cwd: Path) -
         )
     known = sorted({artifact.version for artifact in wheels})
     raise UsageError(
-        f"no wheel of {text} for Python {platform.python_short} on {platform.machine}",
+        f"no wheel of {text} for Python {target.python_short} on {target.machine}",
         hint=f"newest that it has: {', '.join(map(str, known[-5:]))}"
         if known
         else f"no index has a wheel of {project} for it: try --python or --machine",
@@ -83,7 +83,7 @@ def _contains(requirement: Requirement, artifact: Artifact) -> bool:
     return requirement.specifier.contains(artifact.version, prereleases=True)
 
 
-def _best(files: Sequence[Artifact], platform: Target) -> Artifact:
+def _best(files: Sequence[Artifact], target: Target) -> Artifact:
     """Of the files of one release; PEP 427: of two with equal tags the one of the higher build."""
 
     def place(artifact: Artifact) -> tuple[bool, bool]:
@@ -92,7 +92,7 @@ def _best(files: Sequence[Artifact], platform: Target) -> Artifact:
     first = min(map(place, files))
     there = [artifact for artifact in files if place(artifact) == first]
     newest = max(artifact.version for artifact in there)
-    ranks = platform.tag_rank
+    ranks = target.tag_rank
     return min(
         (artifact for artifact in there if artifact.version == newest),
         key=lambda a: (

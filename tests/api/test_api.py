@@ -17,10 +17,11 @@ from resolver import api
 from resolver.index.http import HttpClient
 from resolver.model.options import IndexOptions, TargetOptions
 from resolver.render.contract import TargetModel
+from resolver.usecase.arguments import IndexKeywords, TargetKeywords
 from tests.support.still import still_world
 from tests.support.wheels import build_wheel
 
-TARGET: api.TargetKeywords = {
+TARGET: TargetKeywords = {
     "cuda": "13.0",
     "arch": "sm120",
     "python": "3.12",
@@ -58,8 +59,8 @@ def test_the_module_is_the_command() -> None:
 
 
 def test_keywords_are_the_fields_of_the_options() -> None:
-    assert set(get_type_hints(api.TargetKeywords)) == {f.name for f in fields(TargetOptions)}
-    assert set(get_type_hints(api.IndexKeywords)) == {f.name for f in fields(IndexOptions)}
+    assert set(get_type_hints(TargetKeywords)) == {f.name for f in fields(TargetOptions)}
+    assert set(get_type_hints(IndexKeywords)) == {f.name for f in fields(IndexOptions)}
 
 
 def test_results_are_frozen() -> None:
@@ -114,7 +115,7 @@ def test_files_and_texts_are_requirements(tmp_path: Path) -> None:
 
 def test_the_target_of_the_documents() -> None:
     with abilock.open_session(offline=True) as session:
-        more: api.TargetKeywords = {**TARGET, "driver": "580.65.06", "toolkit": "13.0"}
+        more: TargetKeywords = {**TARGET, "driver": "580.65.06", "toolkit": "13.0"}
         full = abilock.find_target(session=session, **more)
         bare = abilock.find_target(session=session, **TARGET)
     for target in (full, bare):

@@ -17,6 +17,7 @@ import abilock
 from resolver import api
 from resolver.errors import Unreachable
 from resolver.model.artifact import Artifact, Listing
+from resolver.usecase.arguments import TargetKeywords, WheelKeywords
 from resolver.usecase.pick_file import find_wheel
 from tests.cli.conftest import publish, server
 from tests.support.fakes import make_target
@@ -26,7 +27,7 @@ from tests.support.wheels import BuiltWheel, build_wheel
 __all__ = ["publish", "server"]  # fixtures
 
 Publish = Callable[..., None]
-PLATFORM: api.WheelKeywords = {"python": "3.12", "machine": "x86_64", "channels": ["default"]}
+PLATFORM: WheelKeywords = {"python": "3.12", "machine": "x86_64", "channels": ["default"]}
 
 
 def put(server: Server, *wheels: BuiltWheel, yanked: BuiltWheel) -> None:
@@ -179,7 +180,7 @@ def test_an_environment_and_its_lock(tmp_path: Path) -> None:
 
 def test_a_lock_and_its_files(publish: Publish, tmp_path: Path) -> None:
     publish(build_wheel("demo", "1.0"))
-    machine: api.TargetKeywords = {"cuda": "13.0", "arch": "sm120", "python": "3.12"}
+    machine: TargetKeywords = {"cuda": "13.0", "arch": "sm120", "python": "3.12"}
     lock = abilock.resolve("demo", **machine).lock
     assert lock is not None
     lock.write(tmp_path / "pylock.toml")
