@@ -5,7 +5,8 @@ a requirement implies one of the candidates that satisfy it, and of a project at
 chosen. A candidate that was not read implies nothing, so that what fails here fails for good.
 
 A pre-release implies besides that a chosen candidate names one. Who does grows as candidates are
-read; ``waiting`` holds, by pre-release, the literal for those to come.
+read; ``waiting`` holds, by pre-release, the literal for those to come. That a chosen candidate is
+required by another holds of those alone that would otherwise count for a pre-release (``back``).
 """
 
 from __future__ import annotations
@@ -42,8 +43,12 @@ class Clauses:
         self._wants: dict[object, int] = {}
         self._of_project: dict[NormalizedName, AtMostOne] = {}
         self._kept: list[Bound] = []  # their identity is a key, so they must live
+        self._wanted: dict[str, list[int]] = defaultdict(list)
+        self._backed: dict[str, list[AnyCandidate]] = defaultdict(list)
+        self._later: dict[AnyCandidate, int] = {}
         self._licences: dict[str, list[int]] = defaultdict(list)
         self._free: set[str] = set()
+        self._asked: set[str] = set()
         self._waiting_on: dict[str, list[AnyCandidate]] = defaultdict(list)
         self.waiting: dict[AnyCandidate, int] = {}
         self.read: dict[AnyCandidate, tuple[Need, ...]] = {}
@@ -77,6 +82,7 @@ class Clauses:
         """A requirement that every solution has."""
         want = self._want(need)
         self._sat.add(() if want is None else (want,))
+        self._asked.add(need.identifier)
         if isinstance(need, Wanted) and need.specifier.prereleases:
             self._free.add(need.identifier)
             for candidate in self._waiting_on.pop(need.identifier, ()):
@@ -91,10 +97,13 @@ class Clauses:
         self.read[candidate] = needs
         for need in needs:
             want, counts = self._want(need), self._counts(candidate, need)
+            asks = literal if counts is None else self._both(literal, counts)
             clause = [-literal] if counts is None else [-literal, -counts]
             self._sat.add(clause if want is None else (*clause, want))
+            self._wanted[need.identifier].append(asks)
+            for backed in self._backed.get(need.identifier, ()):
+                self._later[backed] = self._extended(self._later[backed], asks)
             if isinstance(need, Wanted) and need.specifier.prereleases:
-                asks = literal if counts is None else self._both(literal, counts)
                 self._licences[need.identifier].append(asks)
                 for waiting in self._waiting_on.get(need.identifier, ()):
                     self._license(waiting, asks)
@@ -106,6 +115,19 @@ class Clauses:
             self._sat.add((-self.literal(candidate), -counts))
         if specifier.prereleases:
             self._license(candidate, counts)
+
+    def back(self, candidate: AnyCandidate) -> bool:
+        """That somebody requires a candidate where it is chosen; whether that is new."""
+        if candidate in self._later or candidate.identifier in self._asked:
+            return False
+        later = self._later[candidate] = self._sat.variable()
+        self._backed[candidate.identifier].append(candidate)
+        self._sat.add((-self.literal(candidate), *self._wanted[candidate.identifier], later))
+        return True
+
+    def closed(self) -> list[int]:
+        """That no candidate yet to be read requires what must be required."""
+        return [-later for later in (*self.waiting.values(), *self._later.values())]
 
     def forbid(self, nogood: Nogood, unless: int | None = None) -> None:
         """That files are chosen together, while ``unless`` does not hold."""
@@ -144,5 +166,10 @@ class Clauses:
         """A pre-release may be chosen beside one more."""
         before = self.waiting.get(candidate)
         if before is not None:
-            later = self.waiting[candidate] = self._sat.variable()
-            self._sat.add((-before, literal, later))
+            self.waiting[candidate] = self._extended(before, literal)
+
+    def _extended(self, before: int, literal: int) -> int:
+        """One more that may have to hold, and what stands for those to come."""
+        later = self._sat.variable()
+        self._sat.add((-before, literal, later))
+        return later

@@ -15,6 +15,7 @@ from resolver.errors import IndexFailure
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
+from resolver.solve.licence import licensed
 from resolver.solve.provider import Problem, Provider, is_exact, ordered
 from resolver.solve.sat import Sat
 from resolver.solve.solution import Solution
@@ -90,6 +91,8 @@ class _Search:
             path = self._back(path)
             if not self._extend(path):
                 continue
+            if not self._is_licensed(path):
+                continue
             solution = self._solution(path)
             broken = [nogood for rule in self._problem.after for nogood in rule.broken(solution)]
             if not broken:
@@ -163,6 +166,26 @@ class _Search:
         }
         return Solution.of(path.chosen.values(), wants)
 
+    def _is_licensed(self, path: _Path) -> bool:
+        """Whether each pre-release of a complete way is named on it.
+
+        The clauses may count a candidate that nobody requires: then they learn who would.
+        """
+        chosen = list(path.chosen.values())
+        if licensed(self._provider, self._problem.roots, chosen):
+            return True
+        self._holds(chosen)
+        aside = [
+            candidate
+            for candidate in list(self.clauses.candidates())
+            if candidate.identifier not in path.chosen
+            and self.clauses.literal(candidate) in self._sat.model
+        ]
+        learned = [self.clauses.back(candidate) for candidate in aside]
+        if not any(learned):
+            self._sat.add([-self.clauses.literal(candidate) for candidate in chosen])
+        return False
+
     # what the clauses say
 
     def _holds(self, chosen: Iterable[AnyCandidate]) -> bool:
@@ -172,14 +195,13 @@ class _Search:
 
     def _assumed(self) -> list[int]:
         """That no candidate yet to be read asks for a pre-release, and that guesses hold."""
-        closed = [-later for later in self.clauses.waiting.values()]
-        return [*closed, self._guess if self._guided else -self._guess]
+        return [*self.clauses.closed(), self._guess if self._guided else -self._guess]
 
     def _possible(self) -> bool:
         """Whether there is any model at all."""
         while not self._holds(()):
             open_ = [self._guess if self._guided else -self._guess]
-            if not self.clauses.waiting or not self._sat.holds(open_) or not self._look_around():
+            if not self.clauses.closed() or not self._sat.holds(open_) or not self._look_around():
                 return False
         return True
 

@@ -28,7 +28,7 @@ from resolver.solve.phantom import not_shown, some_versions
 from resolver.solve.probe import probe
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.provider import Problem, Provider, is_exact
 from resolver.solve.run import Failure, solve
 from resolver.solve.workspace import Workspace
 
@@ -49,21 +49,23 @@ def diagnose(
     leaves = probe(find_leaves, workspace, minimal)
     reasons: list[Reason] = []
     for need in core:
-        reasons += probe(absent, workspace, problem, need) or []
+        reasons += probe(absent, workspace, minimal, need) or []
     if not reasons and leaves is not None:
         reasons += _broken_rules(leaves)
     if not reasons:
-        reasons += exclusive_pins(workspace, core, problem)
+        reasons += exclusive_pins(workspace, core, minimal)
     if not reasons:
-        reasons += from_failure(workspace, problem, failure)
+        reasons += from_failure(workspace, minimal, failure)
     if not reasons:
-        chain = find_chain(workspace, problem, failure)
+        chain = find_chain(workspace, minimal, failure)
         if chain is not None:
             failure = replace(failure, causes=chain.last, trail=(*failure.trail, *chain.steps))
-            reasons += from_failure(workspace, problem, failure)
+            reasons += from_failure(workspace, minimal, failure)
     if not reasons and leaves is not None:
         failure = replace(failure, causes=tuple(_edges(leaves)))
-        reasons += from_failure(workspace, problem, failure)
+        reasons += from_failure(workspace, minimal, failure)
+    if not reasons and leaves is not None:
+        reasons.append(_side_by_side(core, leaves))
     options = dict.fromkeys(_options(leaves)) if leaves is not None else ()
     requests = (*options, *(str(need) for need in core if not isinstance(need, Same)))
     return Conflict(
@@ -82,6 +84,20 @@ def _broken_rules(leaves: Leaves) -> list[Reason]:
             project = nogood.reason.subject.split(" ")[0]
             heads.setdefault((nogood.reason.code, project), nogood.reason)
     return list(heads.values())
+
+
+def _side_by_side(core: Sequence[Need], leaves: Leaves) -> Reason:
+    """Where no project is to blame alone, as with pre-releases that one request does not take."""
+    said = [f"you asked for {need}" for need in core]
+    said += [f"{_who(cause)} requires {cause.need}" for cause in _edges(leaves)]
+    return Reason(
+        code=Code.VERSION_CONFLICT,
+        subject=core[0].identifier if core else "the request",
+        needs=said[0] if said else "a solution",
+        found="; ".join(said[1:]) or "no release that satisfies it",
+        evidence="Requires-Dist of the wheels named",
+        remedy="relax one of these, or add --pre to accept pre-releases",
+    )
 
 
 def _options(leaves: Leaves) -> Iterator[str]:
@@ -133,14 +149,17 @@ def minimal_roots(
 ) -> tuple[tuple[Need, ...], Failure]:
     """Leave requests out, last first, as long as the rest still fails."""
     core = list(problem.roots)
-    for need in list(reversed(core)):
-        if isinstance(need, HostNeed):
-            continue
+    left = [need for need in reversed(core) if not isinstance(need, HostNeed)]
+    while left:
+        need = left.pop(0)
         rest = [other for other in core if other is not need]
         fewer = replace(problem, roots=tuple(rest))
         result = probe(solve, workspace, fewer)
         if isinstance(result, Failure):
             core, failure = rest, result
+            if isinstance(need, Wanted) and (is_exact(need) or need.specifier.prereleases):
+                # It may have been what made room: a yanked file or a pre-release that it names.
+                left = [other for other in reversed(core) if not isinstance(other, HostNeed)]
     return tuple(need for need in core if not isinstance(need, HostNeed)), failure
 
 

@@ -173,7 +173,10 @@ class _Shrink:
             if isinstance(fact, Learned):
                 for nogood in fact.nogoods:
                     clauses.forbid(nogood, unless=-self._counts[fact])
-        self._closed = [-later for later in clauses.waiting.values()]
+        if clauses.waiting:
+            for candidate in list(clauses.candidates()):
+                clauses.back(candidate)
+        self._closed = clauses.closed()
 
     def _edge(self, candidate: AnyCandidate, need: Need) -> int | None:
         return self._counts.get(Edge.of(candidate, need))

@@ -151,7 +151,10 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         if candidate.extra is None:
             yield from self._refused(artifact)
             for version, bound in self._problem.bounds.get(candidate.project, ()):
-                if version == candidate.version:
+                # A pair that fails brings no torch where none is required: `after` states it too.
+                if version == candidate.version and (
+                    isinstance(bound, HostNeed) or any(n.identifier == bound.project for n in needs)
+                ):
                     yield bound
         yield from (need for need in needs if not isinstance(need, HostNeed))
 

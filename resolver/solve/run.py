@@ -11,6 +11,7 @@ from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooD
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
 from resolver.solve.complete import solve_completely
+from resolver.solve.licence import licensed
 from resolver.solve.propagate import Cause, Forced, propagate
 from resolver.solve.provider import Problem, Provider, Restart
 from resolver.solve.solution import Solution
@@ -102,6 +103,8 @@ def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
         except (ResolutionTooDeep, RecursionError):
             return replace(failure, undecided=True)
         chosen = [c for c in result.mapping.values() if isinstance(c, Candidate)]
+        if not licensed(provider, problem.roots, chosen):
+            return replace(failure, undecided=True)
         wants: dict[AnyCandidate, list[str]] = {
             c: list(filter(None, result.graph.iter_children(c.identifier))) for c in chosen
         }

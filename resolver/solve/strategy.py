@@ -213,14 +213,13 @@ def _torch_pair(members: Mapping[NormalizedName, Version]) -> bool:
 
 
 def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, ...]:
-    """The known-bad tuples that no single requirement can state."""
+    """The known-bad tuples of several files, those too that are a bound where torch is wanted."""
     return tuple(
         NotTogether(members=members, reason=known.reason)
         for known in knowledge.bad_for(target)
         if known.reason is not None
         and known.reason.severity is Severity.FATAL
         and len(members := known.packages_for(target.machine)) > 1
-        and not _torch_pair(members)
     )
 
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, note
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.proof import Proof
-from resolver.solve.candidate import Bound, Wanted
+from resolver.solve.candidate import Bound
 from resolver.solve.diagnose import minimal_roots
 from resolver.solve.leaves import find_leaves
 from resolver.solve.run import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.strategy import base_problem, roots_of
 from tests.explain.scenes import SCENES
-from tests.solve.brute import Rulebook, solvable
+from tests.solve.brute import Rulebook
+from tests.solve.random_case import knowledge_of, solves
 from tests.solve.test_random import (
-    ENVIRONMENT,
     indexes,
-    knowledge_of,
     quick,
     requests,
     rulebooks,
@@ -34,7 +31,6 @@ from tests.solve.test_random import (
 from tests.support.fakes import (
     FakeEvidence,
     FakeIndex,
-    Release,
     answer,
     make_knowledge,
     make_reason,
@@ -203,69 +199,15 @@ def test_a_release_whose_bytes_and_metadata_differ_says_which_is_which() -> None
     ]
 
 
-def edges(release: Release) -> Iterator[tuple[str, str]]:
-    """What a release requires, as leaves name it."""
-    name = str(release.artifact.name)
-    for requirement in release.metadata.requires:
-        for extra in ("", *sorted(release.metadata.extras)):
-            marker = requirement.marker
-            here = marker is None or marker.evaluate({**ENVIRONMENT, "extra": extra})
-            always = marker is None or marker.evaluate({**ENVIRONMENT, "extra": ""})
-            if here and not (extra and always):
-                source = f"{name}[{extra}]" if extra else name
-                for wanted in Wanted.from_requirement(requirement, ""):
-                    yield source, str(wanted)
-
-
-def reduced(releases: Sequence[Release], leaves: Sequence[str]) -> list[Release]:
-    """The index with no requirement but those among the leaves."""
-    kept = set(leaves)
-    found = []
-    for release in releases:
-        needs = []
-        for source, text in edges(release):
-            if f"{source}: Wanted {text}" in kept:
-                extra = source.partition("[")[2].rstrip("]")
-                mark = f"; extra == '{extra}'" if extra else ""
-                needs.append(Requirement(text + mark))
-        found.append(replace(release, metadata=replace(release.metadata, requires=tuple(needs))))
-    return found
-
-
-def rules_of(rules: Rulebook, leaves: Sequence[str]) -> Rulebook:
-    """The rules among the leaves."""
-
-    def named(bad: frozenset[tuple[str, str]]) -> bool:
-        members = sorted(bad)
-        if len(members) == 1:
-            ((name, version),) = members
-            return f"{name}: HostNeed <file> not {name}-{version} known-bad" in leaves
-        text = " and ".join(f"{name} {version}" for name, version in members)
-        return f"rule {text} do not work together" in leaves
-
-    return Rulebook(
-        bad=tuple(bad for bad in rules.bad if named(bad)),
-        same=tuple(
-            same
-            for same in rules.same
-            if f"rule {' and '.join(sorted(same))} must have one version" in leaves
-        ),
-    )
-
-
 def check_leaves(index: FakeIndex, conflict: Conflict, rules: Rulebook) -> None:
     """By the leaves alone it fails; without any one of them it does not."""
     assert conflict.proof is not None
     check_steps(conflict.proof)
     leaves = conflict.proof.leaves
 
-    def solves(left: Sequence[str]) -> bool:
-        asked = [leaf.removeprefix("request ") for leaf in left if leaf.startswith("request ")]
-        return solvable(asked, reduced(index.releases, left), ENVIRONMENT, rules_of(rules, left))
-
-    assert not solves(leaves)
+    assert not solves(index, leaves, rules)
     for i in range(len(leaves)):
-        assert solves(leaves[:i] + leaves[i + 1 :]), leaves[i]
+        assert solves(index, leaves[:i] + leaves[i + 1 :], rules), leaves[i]
 
 
 @quick

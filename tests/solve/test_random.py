@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from resolver.model.knowledge import Knowledge
 from tests.solve.brute import Rulebook, complaints, solvable
+from tests.solve.random_case import check as check_case
+from tests.solve.random_case import knowledge_of, make_case
 from tests.support.fakes import (
     FakeIndex,
     answer,
-    make_knowledge,
-    make_skew,
     make_target,
-    make_tuple,
     pins,
     reasons,
 )
@@ -66,14 +66,6 @@ def rulebooks(draw: Any) -> Rulebook:
     return Rulebook(bad=tuple(frozenset(m.items()) for m in bad), same=tuple(same))
 
 
-def knowledge_of(rules: Rulebook) -> Knowledge:
-    texts = [", ".join(f"{name} {version}" for name, version in sorted(bad)) for bad in rules.bad]
-    return make_knowledge(
-        *(make_tuple(text, "bad") for text in dict.fromkeys(texts)),
-        skews=tuple(make_skew(*sorted(same)) for same in rules.same),
-    )
-
-
 requests = st.lists(requirements(), min_size=1, max_size=3)
 quick = settings(
     derandomize=True,
@@ -90,12 +82,12 @@ def check(text: str, asked: list[str], rules: Rulebook) -> None:
     outcome = answer(index, *asked, knowledge=known)
     assert outcome == answer(FakeIndex(text), *asked, knowledge=known)
     chosen = {
-        release.artifact.name: release
+        str(release.artifact.name): release
         for release in index.releases
         if pins(outcome).get(release.artifact.name) == str(release.artifact.version)
     }
     if outcome.verdict == "solved":
-        assert complaints(asked, chosen, ENVIRONMENT, rules) == []
+        assert complaints(asked, chosen, ENVIRONMENT, rules, index.releases) == []
         return
     assert not solvable(asked, index.releases, ENVIRONMENT, rules)
     assert outcome.conflict is not None
@@ -117,3 +109,24 @@ def test_requirements_alone(text: str, asked: list[str]) -> None:
 @given(indexes(), requests, rulebooks())
 def test_with_rules_over_whole_solutions(text: str, asked: list[str], rules: Rulebook) -> None:
     check(text, asked, rules)
+
+
+@pytest.mark.parametrize("start", range(0, 200, 50))
+def test_everything_at_once_by_seed(start: int) -> None:
+    """Some of what ``python -m benchmarks.solver_oracle`` runs in thousands."""
+    for seed in range(start, start + 50):
+        check_case(make_case(Random(seed)))
+
+
+@quick
+@given(st.randoms(use_true_random=False))
+def test_everything_at_once(random: Random) -> None:
+    case = make_case(random)
+    note(str(case))
+    check_case(case)
+
+
+# Each was answered falsely once.
+@pytest.mark.parametrize("seed", [269, 724, 1165, 1290, 1350, 1733, 1890, 2968, 3652, 5088, 7096])
+def test_cases_that_were_answered_falsely(seed: int) -> None:
+    check_case(make_case(Random(seed)))

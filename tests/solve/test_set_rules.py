@@ -141,4 +141,4 @@ def test_strict_tells_the_smallest_part_that_it_refuses() -> None:
     assert outcome.conflict.requests == ("--strict", "ext==2.0")
     (reason,) = reasons(outcome)
     assert (reason.subject, reason.object) == ("ext 2.0", "torch 2.10.0")
-    assert reason.found == "a pair that is only inferred"
+    assert reason.found == "a pair that is only declared"
