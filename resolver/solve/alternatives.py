@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Grade, Reason
 from resolver.solve.neighbour import MAX_DROPS, MAX_SOLVES, Elsewhere, Neighbours
@@ -24,7 +23,6 @@ _ENOUGH = 3
 
 def find_alternatives(
     workspace: Workspace,
-    knowledge: Knowledge,
     request: Request,
     reasons: Sequence[Reason],
     elsewhere: Elsewhere | None = None,
@@ -35,7 +33,7 @@ def find_alternatives(
     solves and ``MAX_DROPS`` more; what changes two things, or drops one, is tried only where
     nothing before it works but by assumption.
     """
-    search = Neighbours(workspace, knowledge, request, elsewhere, reasons)
+    search = Neighbours(workspace, request, elsewhere, reasons)
     codes = {reason.code for reason in reasons}
     found: dict[Alternative, tuple[object, ...]] = {}
     phases = (

@@ -19,7 +19,6 @@ _CPU = "cpu"
 
 def find_checks(
     workspace: Workspace,
-    knowledge: Knowledge,
     outcome: Outcome,
     asked: Collection[NormalizedName],
 ) -> tuple[Check, ...]:
@@ -33,11 +32,11 @@ def find_checks(
     for package in outcome.packages:
         name = package.artifact.name
         if name == TORCH or (name in asked and _is_native(package.artifact)):
-            checks += _of_package(workspace, knowledge, package)
+            checks += _of_package(workspace, package)
         elif name not in linked:
             told += 1
     if any(check.what == "CUDA build" for check in checks):
-        checks += _of_driver(workspace, knowledge)
+        checks += _of_driver(workspace)
     if told and checks:
         noun = "package" if told == 1 else "packages"
         checks.append(
@@ -52,11 +51,11 @@ def find_checks(
     return tuple(checks)
 
 
-def _of_package(workspace: Workspace, knowledge: Knowledge, package: Package) -> Iterator[Check]:
+def _of_package(workspace: Workspace, package: Package) -> Iterator[Check]:
     artifact, target = package.artifact, workspace.target
     subject = f"{artifact.name} {artifact.version}"
     cuda = workspace.rules.cuda_of(artifact, package.metadata)
-    build = build_of(knowledge, artifact, target.machine)
+    build = build_of(workspace.knowledge, artifact, target.machine)
     grade = build.grade if build is not None else Grade.DECLARED
     source = build.source if build is not None else f"name and metadata of {artifact.filename}"
     if cuda is not None:
@@ -96,9 +95,9 @@ def _of_package(workspace: Workspace, knowledge: Knowledge, package: Package) ->
     )
 
 
-def _of_driver(workspace: Workspace, knowledge: Knowledge) -> Iterator[Check]:
+def _of_driver(workspace: Workspace) -> Iterator[Check]:
     target = workspace.target
-    release = knowledge.cuda.get(target.cuda)
+    release = workspace.knowledge.cuda.get(target.cuda)
     if release is None:
         return
     floor = driver_text(release.driver_family)

@@ -28,7 +28,6 @@ from resolver.solve.workspace import Workspace
 
 def judge(
     workspace: Workspace,
-    knowledge: Knowledge,
     request: Request,
     elsewhere: Elsewhere | None = None,
 ) -> Judgement:
@@ -38,11 +37,11 @@ def judge(
     """
     target = workspace.target
     asked = _asked(request)
-    named = _named_bad(knowledge, target, asked) if request.use_tuples else ()
-    outcome = resolve(workspace, knowledge, request)
+    named = _named_bad(workspace.knowledge, target, asked) if request.use_tuples else ()
+    outcome = resolve(workspace, request)
     requests = outcome.requests
     if outcome.verdict == "solved":
-        return _accepted(workspace, knowledge, outcome, named, asked)
+        return _accepted(workspace, outcome, named, asked)
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes: list[Reason] = probe(_byte_reasons, workspace, asked) or []
@@ -54,9 +53,9 @@ def judge(
     decided = [r for r in fatal if not r.is_open] or fatal
     # What a snapshot lacks is no news where something else decides.
     reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
-    alternatives = probe(find_alternatives, workspace, knowledge, request, reasons, elsewhere) or ()
+    alternatives = probe(find_alternatives, workspace, request, reasons, elsewhere) or ()
     named_by_user = [requirement for requirement, _ in request.requirements]
-    sources = probe(build_advice, workspace, knowledge, named_by_user, decided, alternatives) or ()
+    sources = probe(build_advice, workspace, named_by_user, decided, alternatives) or ()
     return Judgement(
         target=target,
         requests=requests,
@@ -170,7 +169,6 @@ def _remedies(named: tuple[KnownTuple, ...]) -> tuple[str, ...]:
 
 def _accepted(
     workspace: Workspace,
-    knowledge: Knowledge,
     outcome: Outcome,
     named: tuple[KnownTuple, ...],
     asked: dict[NormalizedName, SpecifierSet],
@@ -192,7 +190,7 @@ def _accepted(
         pairs=outcome.pairs,
         remedies=_remedies(named),
         notes=outcome.notes,
-        checks=find_checks(workspace, knowledge, outcome, asked.keys()),
+        checks=find_checks(workspace, outcome, asked.keys()),
     )
 
 

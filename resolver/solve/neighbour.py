@@ -16,7 +16,6 @@ from resolver.model.artifact import Artifact
 from resolver.model.command import Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import CUDA, PYTHON
-from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative, Change, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.stated import Stated
@@ -68,7 +67,6 @@ class Neighbours:
     def __init__(
         self,
         workspace: Workspace,
-        knowledge: Knowledge,
         request: Request,
         elsewhere: Elsewhere | None,
         reasons: Sequence[Reason] = (),
@@ -76,7 +74,6 @@ class Neighbours:
         self.solves = 0
         self.hit = False  # whether the last trial solved
         self._workspace = workspace
-        self._knowledge = knowledge
         self._request = request
         self._elsewhere = elsewhere
         self._fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
@@ -84,9 +81,7 @@ class Neighbours:
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
         told = frozenset().union(*map(_projects, self._fatal))
         self._blamed = frozenset(name for name in self._asked if name in told)
-        self._window = Window(
-            workspace, knowledge, self._asked, pre=request.pre, blamed=self._blamed
-        )
+        self._window = Window(workspace, self._asked, pre=request.pre, blamed=self._blamed)
         self._moved: set[NormalizedName] = set()  # those of which another release alone solves
 
     # what to try
@@ -156,7 +151,7 @@ class Neighbours:
 
     def successors(self) -> Iterator[Trial]:
         """The project that a named one became, in any release."""
-        for known in self._knowledge.successors:
+        for known in self._workspace.knowledge.successors:
             if known.project in self._asked and known.successor not in self._asked:
                 requirements = [
                     Requirement(known.successor) if name == known.project else requirement
@@ -186,7 +181,7 @@ class Neighbours:
                         served |= self._served(listing.files(version))
         known = [
             release.version
-            for release in self._knowledge.cuda.values()
+            for release in self._workspace.knowledge.cuda.values()
             if release.version != target.cuda
             and all(arch in release.archs for arch in target.archs)
             and (target.driver is None or target.driver >= release.driver_family)
@@ -244,7 +239,7 @@ class Neighbours:
 
         def solved() -> Outcome | None:
             with there as workspace:
-                return attempt(workspace, self._knowledge, self._near(trial))
+                return attempt(workspace, self._near(trial))
 
         outcome = probe(solved)
         if outcome is None or any(r.severity is Severity.FATAL for r in outcome.reasons):

@@ -10,7 +10,6 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.model.host import CUDA, PYTHON
-from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Change, Outcome, Relaxation
 from resolver.model.stated import Stated
 from resolver.model.target import Target
@@ -26,7 +25,6 @@ _ENOUGH = 6
 
 def find_relaxations(
     workspace: Workspace,
-    knowledge: Knowledge,
     request: Request,
     outcome: Outcome,
     elsewhere: Elsewhere | None = None,
@@ -39,7 +37,7 @@ def find_relaxations(
     """
     if outcome.conflict is None:
         return ()
-    search = _Relaxations(workspace, knowledge, request, outcome, elsewhere)
+    search = _Relaxations(workspace, request, outcome, elsewhere)
     found: list[Relaxation] = []
     for relaxation in search.all():
         found.append(relaxation)
@@ -52,18 +50,16 @@ class _Relaxations:
     def __init__(
         self,
         workspace: Workspace,
-        knowledge: Knowledge,
         request: Request,
         outcome: Outcome,
         elsewhere: Elsewhere | None,
     ) -> None:
         conflict = outcome.conflict
         self._workspace = workspace
-        self._knowledge = knowledge
         self._request = request
         self._target = workspace.target
         self._codes = {reason.code for reason in conflict.reasons} if conflict else set()
-        self._neighbours = Neighbours(workspace, knowledge, request, elsewhere)
+        self._neighbours = Neighbours(workspace, request, elsewhere)
         blamed = set(conflict.requests) if conflict else set()
         self._core = [
             requirement
@@ -167,7 +163,7 @@ class _Relaxations:
         if self._neighbours.solves >= MAX_SOLVES:
             return False
         self._neighbours.solves += 1
-        solved = probe(attempt, self._workspace, self._knowledge, request)
+        solved = probe(attempt, self._workspace, request)
         return solved is not None
 
 

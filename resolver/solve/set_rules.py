@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
-from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.after import STRICT, Nogood
@@ -56,13 +56,12 @@ class Verified:
     """``--strict``: each extension is measured or reported beside its torch."""
 
     workspace: Workspace
-    knowledge: Knowledge
     witnesses: tuple[KnownTuple, ...]
 
     def broken(self, solution: Solution) -> tuple[Nogood, ...]:
         """Each pair that is known less well."""
         packages = packages_of(self.workspace, solution)
-        pairs = pairs_of(self.workspace, self.knowledge, packages, self.witnesses)
+        pairs = pairs_of(self.workspace, packages, self.witnesses)
         files = {str(package): Candidate.of(package.artifact) for package in packages}
         return tuple(
             Nogood(
@@ -78,13 +77,12 @@ class Verified:
 
 def pairs_of(
     workspace: Workspace,
-    knowledge: Knowledge,
     packages: tuple[Package, ...],
     witnesses: Sequence[KnownTuple],
 ) -> tuple[Pair, ...]:
     """Each extension of a set with its torch, and how it is known."""
     machine = workspace.target.machine
-    return find_pairs(packages, knowledge, witnesses, machine, workspace.evidence)
+    return find_pairs(packages, workspace.knowledge, witnesses, machine, workspace.evidence)
 
 
 def _unverified(pair: Pair) -> Reason:

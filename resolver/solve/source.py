@@ -39,7 +39,6 @@ _GITHUB = "https://github.com/"
 
 def build_advice(
     workspace: Workspace,
-    knowledge: Knowledge,
     requirements: Iterable[Requirement],
     reasons: Iterable[Reason],
     alternatives: Iterable[Alternative] = (),
@@ -49,7 +48,7 @@ def build_advice(
     Packages that live beside torch, that is: torch is asked for, or a channel of torch extensions
     has them. One of which another release serves, as ``alternatives`` prove, needs no advice.
     """
-    beside = {name for channel in knowledge.channels for name in channel.projects}
+    beside = {name for channel in workspace.knowledge.channels for name in channel.projects}
     served = {
         alternative.changes[0].name
         for alternative in alternatives
@@ -66,7 +65,7 @@ def build_advice(
             continue
         if (TORCH not in asked and name not in beside) or _is_pure(workspace, name, version):
             continue
-        found[name] = _sentence(workspace, knowledge, name, version, asked)
+        found[name] = _sentence(workspace, name, version, asked)
     return tuple(found.values())
 
 
@@ -90,7 +89,6 @@ def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bo
 
 def _sentence(
     workspace: Workspace,
-    knowledge: Knowledge,
     name: NormalizedName,
     version: Version,
     asked: dict[NormalizedName, SpecifierSet],
@@ -100,21 +98,20 @@ def _sentence(
     torch = pinned(asked.get(TORCH, SpecifierSet()))
     start = f"to keep torch {torch}, build" if torch is not None else "build"
     against = "it" if torch is not None else "the torch of the set"
+    toolkit = _toolkit(workspace.knowledge, target)
     lists = ";".join(arch.capability for arch in target.archs)
-    what = _origin(workspace, knowledge, name, version)
+    what = _origin(workspace, name, version)
     where = "" if what else f"in a checkout of its sources at {public}, "
     house = "wheelhouse" if what else "with that directory"
     return (
         f"{start} {name} {public} from source against {against}, with the CUDA "
-        f"{_toolkit(knowledge, target)} toolkit: {where}TORCH_CUDA_ARCH_LIST='{lists}' pip wheel "
+        f"{toolkit} toolkit: {where}TORCH_CUDA_ARCH_LIST='{lists}' pip wheel "
         f"--no-build-isolation --no-deps -w wheelhouse {what or '.'}, then add --wheelhouse "
         f"{house}"
     )
 
 
-def _origin(
-    workspace: Workspace, knowledge: Knowledge, name: NormalizedName, version: Version
-) -> str | None:
+def _origin(workspace: Workspace, name: NormalizedName, version: Version) -> str | None:
     """What pip can build a release from: its sdist, or the tag that its wheels are released at.
 
     None where neither an index nor a channel names them.
@@ -123,7 +120,7 @@ def _origin(
         return f"{name}=={version.public}"
     places = [
         channel.url.removesuffix("/releases")
-        for channel in knowledge.channels
+        for channel in workspace.knowledge.channels
         if name in channel.projects
         and channel.url.startswith(_GITHUB)
         and channel.url.endswith("/releases")

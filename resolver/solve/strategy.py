@@ -34,11 +34,11 @@ from resolver.solve.workspace import Workspace
 TORCH = canonicalize_name("torch")
 
 
-def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome:
+def resolve(workspace: Workspace, request: Request) -> Outcome:
     """Answer ``request``. Raises IndexFailure when an index that counts does not answer."""
     notes: list[str] = []
-    base = base_problem(workspace, knowledge, request, roots_of(workspace, request))
-    result = _attempt(workspace, knowledge, request, base, notes)
+    base = base_problem(workspace, request, roots_of(workspace, request))
+    result = _attempt(workspace, request, base, notes)
     if isinstance(result, Outcome):
         return result
     problem, failure = result
@@ -58,19 +58,18 @@ def resolve(workspace: Workspace, knowledge: Knowledge, request: Request) -> Out
     )
 
 
-def attempt(workspace: Workspace, knowledge: Knowledge, request: Request) -> Outcome | None:
+def attempt(workspace: Workspace, request: Request) -> Outcome | None:
     """The solution of ``request`` as ``resolve`` gives it; None where there is none.
 
     Cheaper than ``resolve`` there, since nothing is explained. Raises as it does.
     """
-    base = base_problem(workspace, knowledge, request, roots_of(workspace, request))
-    result = _attempt(workspace, knowledge, request, base, [])
+    base = base_problem(workspace, request, roots_of(workspace, request))
+    result = _attempt(workspace, request, base, [])
     return result if isinstance(result, Outcome) and result.verdict == "solved" else None
 
 
 def _attempt(
     workspace: Workspace,
-    knowledge: Knowledge,
     request: Request,
     base: Problem,
     notes: list[str],
@@ -86,18 +85,18 @@ def _attempt(
         answered, result = solve_trusted(workspace, base)
         if isinstance(result, Failure):
             return result
-        return _accept(workspace, knowledge, request, result, None, [])
+        return _accept(workspace, request, result, None, [])
 
     def with_set(known: KnownTuple) -> Outcome | Failure:
         result = solve(workspace, tuple_problem(base, known, workspace.target, request))
         if isinstance(result, Failure):
             return result
         told = _newer(workspace, base, result)
-        return _accept(workspace, knowledge, request, result, known, told)
+        return _accept(workspace, request, result, known, told)
 
     sets: list[KnownTuple] = []
     if request.use_tuples and request.prefer != "newest":
-        sets = ranked_tuples(knowledge, workspace.target, request)
+        sets = ranked_tuples(workspace.knowledge, workspace.target, request)
     choice = Choice(request, newest, with_set)
     answer = choice.made(sets, workspace.target.machine)
     if isinstance(answer, Failure):
@@ -145,16 +144,14 @@ def roots_of(workspace: Workspace, request: Request) -> tuple[Need, ...]:
     return tuple(roots)
 
 
-def base_problem(
-    workspace: Workspace, knowledge: Knowledge, request: Request, roots: tuple[Need, ...]
-) -> Problem:
+def base_problem(workspace: Workspace, request: Request, roots: tuple[Need, ...]) -> Problem:
     """The request with what known-bad tuples forbid, and no preference but the lock's."""
     constraints: dict[NormalizedName, list[Wanted]] = defaultdict(list)
     for requirement, origin in request.constraints:
         if requirement.marker is None or requirement.marker.evaluate(workspace.target.environment):
             for wanted in Wanted.from_requirement(requirement, origin)[:1]:
                 constraints[wanted.project].append(wanted)
-    witnesses = _witnesses(knowledge, workspace.target, request)
+    witnesses = _witnesses(workspace.knowledge, workspace.target, request)
     return Problem(
         roots=roots,
         constraints={name: tuple(wanted) for name, wanted in constraints.items()},
@@ -162,12 +159,12 @@ def base_problem(
             **request.nearest,
             **{name: (version,) for name, version in request.locked.items()},
         },
-        bounds=_bounds(knowledge, workspace.target) if request.use_tuples else {},
+        bounds=_bounds(workspace.knowledge, workspace.target) if request.use_tuples else {},
         after=(
-            *(SameVersion(skew) for skew in knowledge.skews),
-            *(_together_rules(knowledge, workspace.target) if request.use_tuples else ()),
+            *(SameVersion(skew) for skew in workspace.knowledge.skews),
+            *(_together_rules(workspace.knowledge, workspace.target) if request.use_tuples else ()),
             Loads(workspace),
-            *([Verified(workspace, knowledge, witnesses)] if request.strict else ()),
+            *([Verified(workspace, witnesses)] if request.strict else ()),
         ),
         pre=request.pre,
     )
@@ -228,7 +225,6 @@ def _together_rules(knowledge: Knowledge, target: Target) -> tuple[NotTogether, 
 
 def _accept(
     workspace: Workspace,
-    knowledge: Knowledge,
     request: Request,
     solution: Solution,
     known: KnownTuple | None,
@@ -236,7 +232,7 @@ def _accept(
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
-    pairs = pairs_of(workspace, knowledge, packages, _witnesses(knowledge, target, request))
+    pairs = pairs_of(workspace, packages, _witnesses(workspace.knowledge, target, request))
     torch = next((p for p in packages if p.artifact.name == TORCH), None)
     reasons: list[Reason] = [*workspace.rules.target_remarks()]
     for package in packages:

@@ -14,7 +14,6 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
-from resolver.model.knowledge import Knowledge
 from resolver.model.version import pinned, public_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.near import center_of, finals_of, nearest
@@ -41,7 +40,6 @@ class Window:
     def __init__(
         self,
         workspace: Workspace,
-        knowledge: Knowledge,
         asked: Mapping[NormalizedName, Requirement],
         *,
         pre: bool = False,
@@ -49,7 +47,6 @@ class Window:
     ) -> None:
         self._read = {*blamed, *(asked if len(asked) <= _FEW else ())}
         self._workspace = workspace
-        self._knowledge = knowledge
         self._asked = asked
         self._pre = pre
 
@@ -126,10 +123,10 @@ class Window:
             if version is None:
                 continue
             public = public_of(version)
-            for skew in self._knowledge.skews:
+            for skew in self._workspace.knowledge.skews:
                 if name in skew.projects and partner in skew.projects and public in publics:
                     yield public
-            for known in self._knowledge.tuples:
+            for known in self._workspace.knowledge.tuples:
                 members = known.packages_for(self._workspace.target.machine)
                 if known.verdict == "good" and name in members and partner in members:
                     mine, theirs = public_of(members[name]), public_of(members[partner])

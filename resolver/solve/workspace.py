@@ -14,6 +14,7 @@ from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
 from resolver.model.host import BYTES, FILE, PYTHON, HostNeed
+from resolver.model.knowledge import Knowledge
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
@@ -42,6 +43,7 @@ class Workspace:
     rules: Rules
     evidence: Evidence
     target: Target
+    knowledge: Knowledge
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()

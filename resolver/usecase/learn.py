@@ -210,7 +210,7 @@ def _learn_cell(
         Session(options=IndexOptions(knowledge=base.root)) as session,
         session.open_workspace(target, exclude_newer=moment) as workspace,
     ):
-        outcome = strategy.resolve(workspace, base.facts, request)
+        outcome = strategy.resolve(workspace, request)
         if outcome.conflict is not None:
             raise AbilockError(
                 f"{chosen.id} does not solve on {target.machine} with Python "

@@ -112,7 +112,6 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     """Answer ``request``. Raises IndexFailure where an index that counts does not answer."""
     wish = request.wish
     base = session.base if wish.use_tuples else session.base.measured()
-    known = base.facts
 
     def open_at(other: Target) -> AbstractContextManager[Workspace]:
         return session.open_workspace(
@@ -125,12 +124,12 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
         )
 
     with open_at(request.target) as workspace:
-        outcome = strategy.resolve(workspace, known, wish)
+        outcome = strategy.resolve(workspace, wish)
         if outcome.verdict == "conflict":
-            relaxations = probe(find_relaxations, workspace, known, wish, outcome, open_at) or ()
+            relaxations = probe(find_relaxations, workspace, wish, outcome, open_at) or ()
             reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
             asked = [requirement for requirement, _ in wish.requirements]
-            sources = probe(build_advice, workspace, known, asked, reasons) or ()
+            sources = probe(build_advice, workspace, asked, reasons) or ()
             notes = (*sources, *outcome.notes)
             outcome = replace(outcome, relaxations=relaxations, notes=notes)
         if workspace.builder.hash_of is not None:

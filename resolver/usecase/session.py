@@ -276,6 +276,7 @@ class Session:
                     rules=rules,
                     evidence=evidence,
                     target=target,
+                    knowledge=known,
                     builder=CatalogBuilder(
                         target=target,
                         rules=rules,

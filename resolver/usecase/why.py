@@ -92,5 +92,5 @@ def why(session: Session, request: WhyRequest) -> WhyResult:
         return session.open_workspace(other, base=base, named_tags=tags)
 
     with elsewhere(request.target) as workspace:
-        judgement = judge(workspace, base.facts, wish, elsewhere)
+        judgement = judge(workspace, wish, elsewhere)
     return WhyResult(judgement=replace(judgement, notes=(*judgement.notes, *request.notes)))

@@ -60,10 +60,10 @@ class Scene:
     workspace: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[Workspace, Knowledge, Request]]:
-        """The workspace, what is known, and the request."""
+    def opened(self) -> Iterator[tuple[Workspace, Request]]:
+        """The workspace, and the request."""
         with self.elsewhere(self.target) as workspace:
-            yield workspace, self.known, make_request(*self.asked, **self.options)
+            yield workspace, make_request(*self.asked, **self.options)
 
     @cached_property
     def known(self) -> Knowledge:
@@ -80,28 +80,26 @@ class Scene:
     def elsewhere(self, target: Target) -> Iterator[Workspace]:
         """The same index for another target."""
         rules = TargetRules(self.known, target) if self.real else FakeRules()
-        options = {"rules": rules, **self.workspace}
+        options = {"rules": rules, "knowledge": self.known, **self.workspace}
         yield make_workspace(self.releases, target=target, **options)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """What each command says."""
-        with self.opened() as (workspace, known, request):
-            outcome = resolve(workspace, known, request)
+        with self.opened() as (workspace, request):
+            outcome = resolve(workspace, request)
             if outcome.conflict is not None:
                 asked = [requirement for requirement, _ in request.requirements]
                 reasons = outcome.conflict.reasons
                 outcome = replace(
                     outcome,
-                    relaxations=find_relaxations(
-                        workspace, known, request, outcome, self.elsewhere
-                    ),
+                    relaxations=find_relaxations(workspace, request, outcome, self.elsewhere),
                     notes=(
-                        *build_advice(workspace, known, asked, reasons),
+                        *build_advice(workspace, asked, reasons),
                         *outcome.notes,
                     ),
                 )
             yield "resolve", outcome_text(outcome, today=TODAY)
-            yield "why", judgement_text(judge(workspace, known, request, self.elsewhere))
+            yield "why", judgement_text(judge(workspace, request, self.elsewhere))
 
 
 def _symbol_bound(subject: str, works: str, *versions: str) -> FakeEvidence:

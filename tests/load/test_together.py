@@ -29,11 +29,8 @@ def answer(severity: Severity, version: str = "") -> Outcome:
     def together(files: Sequence[Artifact]) -> tuple[Reason, ...]:
         return (reason,) if any(version in str(file.version) for file in files) else ()
 
-    workspace = make_workspace(TEXT)
-    workspace.together = together
-    return resolve(
-        workspace, make_knowledge(KNOWN), make_request("torch", "ext", prefer="known-good")
-    )
+    workspace = make_workspace(TEXT, knowledge=make_knowledge(KNOWN), together=together)
+    return resolve(workspace, make_request("torch", "ext", prefer="known-good"))
 
 
 def test_what_degrades_goes_into_the_answer() -> None:

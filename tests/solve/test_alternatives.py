@@ -73,16 +73,16 @@ def find(text: str, *asked: str, **options: Any) -> list[Alternative]:
     index = FakeIndex(text)
 
     def open_at(other: Target) -> Any:
-        return make_workspace(index, target=other, rules=rules(other))
+        return make_workspace(index, target=other, rules=rules(other), knowledge=known)
 
     @contextmanager
     def elsewhere(other: Target) -> Iterator[Any]:
         yield open_at(other)
 
     request = make_request(*asked, **options)
-    judgement = judge(open_at(target), known, request, elsewhere)
+    judgement = judge(open_at(target), request, elsewhere)
     assert judgement.verdict == "rejected"
-    again = judge(open_at(target), known, request, elsewhere)
+    again = judge(open_at(target), request, elsewhere)
     assert again.alternatives == judgement.alternatives
     for alternative in judgement.alternatives:
         program, command, *words = alternative.command.argv
@@ -98,7 +98,7 @@ def find(text: str, *asked: str, **options: Any) -> list[Alternative]:
             python=Version(f"{python.rstrip('t')}.0"),
             free_threaded=python.endswith("t"),
         )
-        outcome = resolve(open_at(other), known, make_request(*requirements))
+        outcome = resolve(open_at(other), make_request(*requirements))
         assert outcome.verdict == "solved", alternative.command
     return list(judgement.alternatives)
 
@@ -343,10 +343,9 @@ def test_another_member_is_another_finding() -> None:
 
 def beside(fatal: Reason, finding: Reason) -> list[str]:
     """The alternatives where a 1 with b 2 is refused, and a 2 with b 2 has a finding."""
-    workspace = make_workspace("a 1\na 2\nb 2")
-    workspace.together = lambda _: (finding,)
     known = make_knowledge(make_tuple("a 1, b 2", "bad", reason=fatal))
-    judgement = judge(workspace, known, make_request("a==1", "b==2"))
+    workspace = make_workspace("a 1\na 2\nb 2", knowledge=known, together=lambda _: (finding,))
+    judgement = judge(workspace, make_request("a==1", "b==2"))
     assert judgement.verdict == "rejected"
     return list(map(told, judgement.alternatives))
 
@@ -392,10 +391,9 @@ def around(
     """The versions of the first that was asked for that are tried beside the others."""
     requirements = {canonicalize_name(r.name): r for r in map(Requirement, asked)}
     name = next(iter(requirements))
-    known = options.pop("knowledge", make_knowledge())
     pre = options.pop("pre", False)
     workspace = make_workspace(index, **options)
-    window = Window(workspace, known, requirements, pre=pre)
+    window = Window(workspace, requirements, pre=pre)
     found = window.around(name, [name], far=far)
     limit = window.limit(name, found)
     assert limit is not None
@@ -457,7 +455,7 @@ def test_of_a_long_list_only_what_is_blamed_is_read() -> None:
     asked = {canonicalize_name("torch"): Requirement("torch==40.0")}
     asked |= {name: Requirement(f"{name}==1") for name in names}
     workspace = make_workspace(index)
-    window = Window(workspace, make_knowledge(), asked, blamed=names[:1])
+    window = Window(workspace, asked, blamed=names[:1])
     torch = canonicalize_name("torch")
     assert window.around(torch, [torch], far=True)[-1] == Version("2.0")
     read = {file for file in index.asked if file.endswith(".whl")}
@@ -526,9 +524,8 @@ def test_what_is_offered_solves_on_any_index(text: str, asked: list[str]) -> Non
     note(text)
     note(f"requests: {asked}")
     index = FakeIndex(text)
-    known = make_knowledge()
     request = make_request(*asked)
-    judgement = judge(make_workspace(index), known, request)
+    judgement = judge(make_workspace(index), request)
     for alternative in judgement.alternatives:
         pins = [word for word in alternative.command.argv if "==" in word]
         assert solvable(pins, index.releases, ENVIRONMENT, Rulebook()), alternative.command

@@ -16,7 +16,6 @@ from tests.solve.test_proof import check_steps
 from tests.support.fakes import (
     FakeIndex,
     answer,
-    make_knowledge,
     make_request,
     make_workspace,
     pins,
@@ -67,10 +66,10 @@ def test_an_index_that_falls_silent_does_not_take_the_answer_back(
 ) -> None:
     """What is solved only to explain may need a project that the answer did not."""
     index = FakeIndex(text, unreachable=["zz"])
-    workspace, known, request = make_workspace(index), make_knowledge(), make_request(*asked)
-    outcome = resolve(workspace, known, request)
+    workspace, request = make_workspace(index), make_request(*asked)
+    outcome = resolve(workspace, request)
     assert outcome.conflict is not None
     assert list(outcome.conflict.requests) == core
     assert outcome.conflict.reasons
-    find_relaxations(workspace, known, request, outcome)
-    assert judge(workspace, known, request).verdict == "rejected"
+    find_relaxations(workspace, request, outcome)
+    assert judge(workspace, request).verdict == "rejected"

@@ -238,8 +238,8 @@ def test_leaves_of_requirements_alone(text: str, asked: list[str]) -> None:
 def test_leaves_of_every_kind_of_conflict(name: str) -> None:
     """Host facts, bytes and constraints too: by the leaves it fails, without one it solves."""
     scene = SCENES[name]
-    with scene.opened() as (workspace, known, request):
-        base = base_problem(workspace, known, request, roots_of(workspace, request))
+    with scene.opened() as (workspace, request):
+        base = base_problem(workspace, request, roots_of(workspace, request))
         failure = solve(workspace, base)
         if isinstance(failure, Solution) or not failure.causes:
             return  # refused by --strict

@@ -32,13 +32,13 @@ def relax(text: str, *asked: str, **options: Any) -> list[str]:
 
     @contextmanager
     def elsewhere(other: Target) -> Iterator[Any]:
-        yield make_workspace(index, target=other, rules=rules(other))
+        yield make_workspace(index, target=other, rules=rules(other), knowledge=known)
 
     request = make_request(*asked, **options)
     with elsewhere(make_target()) as workspace:
-        outcome = resolve(workspace, known, request)
-        found = find_relaxations(workspace, known, request, outcome, elsewhere)
-        assert find_relaxations(workspace, known, request, outcome, elsewhere) == found
+        outcome = resolve(workspace, request)
+        found = find_relaxations(workspace, request, outcome, elsewhere)
+        assert find_relaxations(workspace, request, outcome, elsewhere) == found
     return list(map(str, found))
 
 

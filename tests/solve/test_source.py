@@ -32,10 +32,10 @@ TEXT = f"torch 2.10.0 {X}\next 1.0+cu130 {X}\next 2.0 sdist\npure 1.0"
 
 def advise(*reasons: Any, asked: str = "torch==2.10.0 ext", **options: Any) -> list[str]:
     cudas = {CudaVersion.parse(v): release(v) for v in ("12.8", "13.0", "13.2")}
-    workspace = make_workspace(TEXT, target=options.pop("target", make_target()))
+    target, known = options.pop("target", make_target()), make_knowledge(cuda=cudas)
+    workspace = make_workspace(TEXT, target=target, knowledge=known)
     requirements = list(map(Requirement, asked.split()))
-    known = make_knowledge(cuda=cudas)
-    return list(build_advice(workspace, known, requirements, reasons, **options))
+    return list(build_advice(workspace, requirements, reasons, **options))
 
 
 def test_the_torch_the_toolkit_and_the_architectures() -> None:
@@ -60,9 +60,9 @@ def test_the_repository_that_a_channel_names() -> None:
 
     index = Released(f"torch 2.8.0 {X}\nflash-attn {version} {X}")
     reason = make_reason("missing-symbol", f"flash-attn {version}")
-    known = load_knowledge()
+    workspace = make_workspace(index, knowledge=load_knowledge())
     requirements = list(map(Requirement, ("torch==2.8.0", "flash-attn")))
-    (advice,) = build_advice(make_workspace(index), known, requirements, [reason])
+    (advice,) = build_advice(workspace, requirements, [reason])
     assert f" -w wheelhouse git+{place}@v2.8.3, then add --wheelhouse" in advice
 
 

@@ -366,6 +366,7 @@ def make_workspace(index: FakeIndex | str, **options: Any) -> Workspace:
         rules=rules,
         evidence=options.get("evidence") or FakeEvidence(),
         target=target,
+        knowledge=options.get("knowledge") or make_knowledge(),
         builder=CatalogBuilder(
             target=target,
             rules=rules,
@@ -393,7 +394,15 @@ def make_request(*requirements: str, **options: Any) -> Request:
     )
 
 
-_WORKSPACE = ("target", "rules", "evidence", "exclude_newer", "overrides", "together")
+_WORKSPACE = (
+    "target",
+    "rules",
+    "evidence",
+    "knowledge",
+    "exclude_newer",
+    "overrides",
+    "together",
+)
 
 
 def answer(index: FakeIndex | str, *requirements: str, **options: Any) -> Outcome:
@@ -408,9 +417,8 @@ def verdict(index: FakeIndex | str, *requirements: str, **options: Any) -> Judge
 
 def _parts(index: FakeIndex | str, requirements: tuple[str, ...], options: dict[str, Any]) -> Any:
     rest = dict(options)
-    known = rest.pop("knowledge", None) or make_knowledge()
     workspace = make_workspace(index, **{key: rest.pop(key) for key in _WORKSPACE if key in rest})
-    return workspace, known, make_request(*requirements, **rest)
+    return workspace, make_request(*requirements, **rest)
 
 
 def make_catalog(text: str, project: str = "a", **options: Any) -> Catalog:
