@@ -155,12 +155,11 @@ def resolve(
     accepts measured or reported pairs only; without ``tuples`` nothing counts that was reported or
     declared outside the wheels. ``exclude_newer`` is a day or a time.
     """
-    from resolver.lockfile.requirements_txt import DEFAULT_ORIGIN, collect
+    from resolver.lockfile.requirements_txt import DEFAULT_ORIGIN, collect, state
     from resolver.solve.request import Request
     from resolver.usecase import resolve as usecase
     from resolver.usecase.kept_pins import load_kept
     from resolver.usecase.repeated import repeat
-    from resolver.usecase.requested import state
     from resolver.usecase.session import parse_day
 
     with session_for(session, options) as opened:
@@ -169,11 +168,8 @@ def resolve(
         constraints, overrides = tuple(constraints), tuple(overrides)
         free = () if isinstance(upgrade, bool) else tuple(upgrade)
         lock = None if keep is None or upgrade is True or str(keep) == "-" else Path(keep)
-        stated = collect(
-            [item for item in items if isinstance(item, str)],
-            [item for item in items if isinstance(item, Path)],
-            project := opened.project,
-        )
+        asked = collect(items, project := opened.project)
+        narrow, instead = state(constraints), state(overrides)
         exclude_newer = exclude_newer or project.text("exclude-newer")
         kept = load_kept(lock, free, here)
         return usecase.resolve(
@@ -181,10 +177,15 @@ def resolve(
             usecase.ResolveRequest(
                 target=here,
                 wish=Request(
-                    requirements=stated,
-                    constraints=(*state(constraints), *kept.constraints),
+                    requirements=asked.stated,
+                    constraints=(
+                        *narrow.stated,
+                        *narrow.limits,
+                        *asked.limits,
+                        *kept.constraints,
+                    ),
                     prefer=prefer or project.prefer,
-                    is_default=all(origin == DEFAULT_ORIGIN for _, origin in stated),
+                    is_default=all(origin == DEFAULT_ORIGIN for _, origin in asked.stated),
                     use_tuples=tuples and not project.flag("no-tuples"),
                     strict=strict or project.flag("strict"),
                     pre=pre or project.flag("pre"),
@@ -210,8 +211,8 @@ def resolve(
                         files=items,
                     ),
                 ),
-                overrides=state(overrides),
-                notes=kept.notes,
+                overrides=instead.stated,
+                notes=(*asked.notes, *narrow.notes, *instead.notes, *kept.notes),
                 exclude_newer=None if exclude_newer is None else parse_day(str(exclude_newer)),
                 fetch_hashes=fetch_hashes,
             ),
@@ -231,14 +232,13 @@ def why(
 
     A file may be what ``pip freeze`` printed.
     """
+    from resolver.lockfile.requirements_txt import state
     from resolver.solve.request import Request
     from resolver.usecase import why as usecase
     from resolver.usecase.repeated import repeat
-    from resolver.usecase.requested import state
 
-    notes: list[str] = []
-    stated = state(items_of(requirements), notes)
-    if not stated:
+    asked = state(items_of(requirements))
+    if not asked.stated:
         raise UsageError(
             "nothing to judge",
             hint="name a set: abilock why torch==2.10.0 sgl-kernel --cuda 13.0 --arch sm120",
@@ -247,7 +247,8 @@ def why(
         here = target_for(opened, target, options)
         pre = pre or opened.project.flag("pre")
         wish = Request(
-            requirements=stated,
+            requirements=asked.stated,
+            constraints=asked.limits,
             use_tuples=tuples and not opened.project.flag("no-tuples"),
             pre=pre,
             options=repeat(
@@ -256,7 +257,7 @@ def why(
                 flags=(("--pre", pre), ("--no-tuples", not tuples)),
             ),
         )
-        return usecase.why(opened, usecase.WhyRequest(target=here, wish=wish, notes=tuple(notes)))
+        return usecase.why(opened, usecase.WhyRequest(target=here, wish=wish, notes=asked.notes))
 
 
 def explain_error(
@@ -274,12 +275,12 @@ def explain_error(
     ``installed`` are pins, and files that ``pip freeze`` printed. What is not said of the machine
     is taken from the text; this machine does not count, since the error may come from another.
     """
+    from resolver.lockfile.requirements_txt import state
     from resolver.solve.request import Request
     from resolver.usecase import explain_error as usecase
-    from resolver.usecase.requested import state
 
     items = items_of(installed)
-    pins = state(item for item in items if isinstance(item, str))
+    pins = state(item for item in items if isinstance(item, str)).stated
     with session_for(session, options) as opened:
         return usecase.explain_error(
             opened,

@@ -18,7 +18,7 @@ from resolver.diagnosis.symbol_error import TORCH, FaultExplainer
 from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
-from resolver.lockfile.frozen import find_left_out
+from resolver.lockfile.requirement_lines import find_left_out
 from resolver.model.command import Command, Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu

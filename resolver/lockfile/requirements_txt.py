@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from resolver.errors import UsageError
 from resolver.index.project import Project
-from resolver.lockfile.frozen import left_out, parse_line
+from resolver.lockfile.requirement_lines import Line, load_lines
 from resolver.model.dependency import parse_dependency
 from resolver.model.stated import Stated
-
-_COMMENT = re.compile(r"(^|\s+)#.*$")
 
 # The default stack: what an engineer who serves models on a GPU starts from.
 DEFAULT_STACK = ("torch", "sgl-kernel", "flashinfer-python")
 DEFAULT_ORIGIN = "default stack"
+REQUESTED = "requested"
 
 
 def parse_requirement(text: str, origin: str) -> Stated:
@@ -40,72 +39,61 @@ def parse_requirement(text: str, origin: str) -> Stated:
     return Stated(requirement, origin)
 
 
-def load_requirements(path: Path, notes: list[str] | None = None) -> tuple[Stated, ...]:
-    """The requirements of a file, ``-r`` and ``-c``-style. Raises UsageError, naming the line.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What files and arguments ask for. ``limits`` narrow versions and ask for nothing.
 
-    ``-r FILE`` inside is followed; hashes and index options are left to the settings. With
-    ``notes`` the file may be what ``pip freeze`` printed: an address is the release it names, and
-    where it names none the line is left out, which ``notes`` then tell.
+    ``notes`` say what of them was not used, or taken for something else.
     """
-    return tuple(_read(path, (), notes))
+
+    stated: tuple[Stated, ...] = ()
+    limits: tuple[Stated, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Iterable[Asked]) -> Asked:
+        """All of them, each requirement once, from where it was stated first."""
+        each = tuple(parts)
+        return cls(
+            stated=distinct(stated for part in each for stated in part.stated),
+            limits=distinct(stated for part in each for stated in part.limits),
+            notes=tuple(note for part in each for note in part.notes),
+        )
 
 
-def _read(path: Path, above: tuple[Path, ...], notes: list[str] | None) -> Iterator[Stated]:
-    if path.resolve() in above:
-        raise UsageError(f"{path} includes itself", hint="remove the -r line that closes the ring")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}",
-            hint="check the file name",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
-    for number, line in logical_lines(text):
-        origin = f"{path}, line {number}"
-        bare = re.sub(r"\s--hash=\S+", "", line).strip()
-        if notes is not None:
-            pin, whose = parse_line(bare)
-            if whose is not None:
-                notes.append(left_out(origin, whose))
-            bare = pin or ""
-        if not bare:
-            continue
-        if match := re.fullmatch(r"(?:-r|--requirement)[ =]?(.+)", bare):
-            yield from _read(path.parent / match[1].strip(), (*above, path.resolve()), notes)
-        elif bare.startswith("-"):
-            raise UsageError(
-                f"{origin}: the option {bare.split()[0]!r} is not read from a file",
-                hint="give indexes with --index, constraints with -c",
+def load_requirements(path: Path) -> Asked:
+    """The requirements of a file, which may be what ``pip freeze`` printed.
+
+    ``-r FILE`` inside is followed, ``-c FILE`` limits; hashes count for nothing here. An address is
+    the release that it names, and where it names none the line is left out. Raises UsageError,
+    naming every line that cannot be used.
+    """
+    lines = load_lines(path)
+    notes = [*lines.notes]
+    for line in (*lines.asked, *lines.limits):
+        if line.requirement is None:
+            notes.append(line.left_out)
+        elif line.by_address:
+            notes.append(
+                f"{line.origin}: {line.whose} is asked for as {line.requirement}, the release that "
+                "its address names"
             )
-        else:
-            yield parse_requirement(bare, origin)
+    return Asked(stated=_stated(lines.asked), limits=_stated(lines.limits), notes=tuple(notes))
 
 
-def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that hold something, without comments, joined as pip joins them.
-
-    Each comes with its first number. A line that is all comment ends what a backslash continues,
-    and continues nothing itself (pip's ``join_lines``).
-    """
-    start, parts = 0, list[str]()
-    for number, line in enumerate(text.splitlines(), 1):
-        start = start if parts else number
-        comment = _COMMENT.match(line) is not None
-        if line.endswith("\\") and not comment:
-            parts.append(line.strip("\\"))
-            continue
-        # The space keeps a comment one, whatever it is joined to.
-        yield from _told(start, "".join([*parts, " " if comment else "", line]))
-        parts = []
-    yield from _told(start, "".join(parts))
+def _stated(lines: Iterable[Line]) -> tuple[Stated, ...]:
+    found = ((line.requirement, line.origin) for line in lines)
+    return tuple(Stated(each, origin) for each, origin in found if each is not None)
 
 
-def _told(number: int, line: str) -> Iterator[tuple[int, str]]:
-    bare = _COMMENT.sub("", line).strip()
-    if bare:
-        yield number, bare
+def state(items: Iterable[str | Path]) -> Asked:
+    """Each item once: a ``str`` is a requirement, a ``Path`` a file of them. Raises UsageError."""
+    return Asked.joined(
+        load_requirements(item)
+        if isinstance(item, Path)
+        else Asked(stated=(parse_requirement(item, REQUESTED),))
+        for item in items
+    )
 
 
 def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
@@ -116,34 +104,31 @@ def distinct(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     return tuple(Stated(*item) for item in first.items())
 
 
-def collect(
-    arguments: Iterable[str], files: Iterable[Path], project: Project
-) -> tuple[Stated, ...]:
-    """What was asked for: arguments and files, else the project's, else the default stack.
+def collect(items: Iterable[str | Path], project: Project) -> Asked:
+    """What was asked for: texts and files, else the project's, else the default stack.
 
     Of a project the requirements of ``[tool.abilock]`` count, without them the dependencies of
     ``[project]``. Raises UsageError, also for files that hold no requirement where nothing else is
     asked for, and for dependencies that only a build of the project tells.
     """
-    files = tuple(files)
-    stated = [parse_requirement(text, "requested") for text in arguments]
-    for path in files:
-        stated += load_requirements(path)
-    if stated:
-        return distinct(stated)
-    if read := list(map(str, files)):
+    items = tuple(items)
+    asked = state(items)
+    if asked.stated:
+        return asked
+    if read := [str(item) for item in items if isinstance(item, Path)]:
         raise UsageError(
             f"{' and '.join(read)} {'holds' if len(read) == 1 else 'hold'} no requirement",
             hint="write one a line: name, name==1.2 or name>=1.2,<2",
         )
     if own := project.strings("requirements"):
-        return distinct(parse_requirement(text, project.origin) for text in own)
-    if project.dependencies is None:
+        origin, texts = project.origin, own
+    elif project.dependencies is None:
         raise UsageError(
             f"{project.path}: the dependencies of [project] are dynamic: nothing says what to lock",
             hint="name requirements, or write them into [tool.abilock]: requirements = [...]",
         )
-    if project.dependencies:
-        origin = f"{project.path} [project]"
-        return distinct(parse_requirement(text, origin) for text in project.dependencies)
-    return tuple(parse_requirement(text, DEFAULT_ORIGIN) for text in DEFAULT_STACK)
+    elif project.dependencies:
+        origin, texts = f"{project.path} [project]", project.dependencies
+    else:
+        origin, texts = DEFAULT_ORIGIN, DEFAULT_STACK
+    return Asked(stated=distinct(parse_requirement(text, origin) for text in texts))

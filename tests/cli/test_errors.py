@@ -149,14 +149,14 @@ USAGE = [
     ),
     pytest.param(
         [*MACHINE, "-r", "option.txt"],
-        "option.txt, line 2: the option '-i' is not read from a file",
+        "option.txt, line 2: the option '-z' is not read from a file",
         "give indexes with --index, constraints with -c",
         id="option-in-a-file",
     ),
     pytest.param(
         [*MACHINE, "-r", "ring.txt"],
         "ring.txt includes itself",
-        "remove the -r line that closes the ring",
+        "remove the line that closes the ring",
         id="ring-of-files",
     ),
     pytest.param(
@@ -209,7 +209,7 @@ def test_usage(run: Run, place: Path, arguments: list[str], message: str, hint: 
     (place / "d" / "pylock.toml").mkdir(parents=True)
     (place / "d" / "bad.txt").write_text("a\n\nb ==\n", encoding="utf-8")
     (place / "nested.txt").write_text("-r d/bad.txt\n", encoding="utf-8")
-    (place / "option.txt").write_text("\n-i x\n", encoding="utf-8")
+    (place / "option.txt").write_text("\n-z x\n", encoding="utf-8")
     (place / "ring.txt").write_text("-r ring.txt\n", encoding="utf-8")
     result = run("resolve", "a", *arguments)
     assert (result.code, result.out) == (2, "")
