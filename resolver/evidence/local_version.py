@@ -7,12 +7,13 @@ flash-attn, torch-cluster and others name their build in it: ``cu12torch2.8cxx11
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
 from resolver.model.artifact import Artifact
 from resolver.model.host import CUDA, HostNeed
+from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
@@ -118,6 +119,33 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
             )
 
         yield Bound(_TORCH, of_abi, other_abi, subject, f"the {word} C++11 ABI")
+
+
+def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
+    """A bound on torch by what others pin together with a file that was not read."""
+    subject = f"{artifact.name} {artifact.version}"
+    text = " or ".join(sorted({f"torch {pair.torch}" for pair in pairs}))
+    sources = "; ".join(sorted({pair.source for pair in pairs}))
+
+    def of_pair(torch: Artifact) -> bool:
+        return any(pair.holds(artifact, torch) for pair in pairs)
+
+    def other(torch: Artifact | None) -> tuple[Reason, ...]:
+        return (
+            Reason(
+                code=Code.MISSING_SYMBOL,
+                subject=subject,
+                object="torch" if torch is None else f"torch {torch.version}",
+                needs=f"the torch it is pinned together with: {text}",
+                found="another release of torch" if torch is None else f"torch {torch.version}",
+                works_with=text,
+                grade=Grade.DECLARED,
+                evidence=f"{sources}; {artifact.filename} itself was not read",
+                remedy=f"use {text}, or read the file where its channel answers",
+            ),
+        )
+
+    return Bound(_TORCH, of_pair, other, subject, text, by="those who pin it")
 
 
 def declared_pair(extension: Artifact, torch: Artifact) -> Pair | None:

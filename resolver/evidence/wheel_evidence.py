@@ -20,7 +20,13 @@ from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import link_evidence, torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.evidence.local_version import AbiOf, declared_needs, declared_pair, named_torch
+from resolver.evidence.local_version import (
+    AbiOf,
+    declared_needs,
+    declared_pair,
+    named_torch,
+    pinned_bound,
+)
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.stand_in import (
     CudaOf,
@@ -132,7 +138,7 @@ class WheelEvidence:
             ]
         else:
             needs += inherited_needs(artifact, read, self._members, self._known, self._cuda_of)
-            needs.append(unread_need(artifact, self._reader.cause(artifact), read, self._target))
+            needs += self._word(artifact, read, self._declared(metadata))
         if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         return tuple(needs)
@@ -149,10 +155,7 @@ class WheelEvidence:
     def _unread(
         self, artifact: Artifact, declared: Sequence[SpecifierSet]
     ) -> Iterator[HostNeed | Bound]:
-        """That a file be read, unless it or its metadata name a torch; and what its release says.
-
-        A build for another machine says what it lacks.
-        """
+        """What a build of the release for another machine lacks, and what others say of a file."""
         against = self._stand_ins.against(artifact)
         if against is not None and against.link.symbols:
             subject = f"{artifact.name} {artifact.version}"
@@ -167,8 +170,19 @@ class WheelEvidence:
 
             text = torch_text(against.link, against.link.mask) or "a torch with its symbols"
             yield Bound(TORCH, accepts, explain, subject, text, by="another file of its release")
-        if named_torch(artifact) is None and not any(map(is_pinned, declared)):
-            yield unread_need(artifact, self._reader.cause(artifact), None, self._target)
+        yield from self._word(artifact, None, declared)
+
+    def _word(
+        self, artifact: Artifact, read: Read | None, declared: Sequence[SpecifierSet]
+    ) -> Iterator[HostNeed | Bound]:
+        """What others say of the torch of a file that was not read; else that it be read."""
+        if named_torch(artifact) is not None or any(map(is_pinned, declared)):
+            return
+        said = [pair for pair in self._known.pairs if pair.is_of(artifact)]
+        if said:
+            yield pinned_bound(artifact, said)
+        else:
+            yield unread_need(artifact, self._reader.cause(artifact), read, self._target)
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
