@@ -96,9 +96,10 @@ class Neighbours:
             if self.hit:
                 self._moved |= set(freed)
 
-    def far_releases(self) -> Iterator[Trial]:
+    def far_releases(self, among: Sequence[NormalizedName] | None = None) -> Iterator[Trial]:
         """Look where a partner fits for what has no near release that solves."""
-        wanted = self._first_blamed(self._named)[:_FAR_TRIALS]
+        named = [name for name in self._named if among is None or name in among]
+        wanted = self._first_blamed(named)[:_FAR_TRIALS]
         for name in wanted:
             if self.solves >= MAX_SOLVES:
                 return

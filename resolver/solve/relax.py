@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -92,7 +93,8 @@ class _Relaxations:
 
     def _releases(self) -> Iterator[tuple[NormalizedName, Relaxation]]:
         names = [canonicalize_name(requirement.name) for requirement in self._core]
-        for trial in self._neighbours.other_releases(1, names):
+        search = self._neighbours
+        for trial in chain(search.other_releases(1, names), search.far_releases(names)):
             if (solved := self._try(trial)) is not None:
                 (name,) = trial.freed
                 changes = [c for c in solved if c.name == name]

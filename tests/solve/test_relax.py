@@ -14,7 +14,7 @@ from resolver.model.knowledge import CudaRelease
 from resolver.model.target import Target
 from resolver.solve.relax import find_relaxations
 from resolver.solve.strategy import resolve
-from tests.solve.test_alternatives import by_local
+from tests.solve.test_alternatives import IN_STEP, by_local
 from tests.support.fakes import (
     FakeIndex,
     FakeRules,
@@ -73,6 +73,13 @@ CASES = [
         id="strict",
     ),
     pytest.param("a 1 cp311-cp311-linux_x86_64", ["a==1"], {}, ["with --python 3.11"], id="python"),
+    pytest.param(
+        IN_STEP,
+        ["torch==2.0", "ext==40"],
+        {},
+        ["torch 40.0 in place of torch==2.0", "ext 2 in place of ext==40"],
+        id="far-releases",
+    ),
     pytest.param(
         "a 1 extras:x\na 2 extras:x needs gone; extra == 'x'",
         ["a[x]==2"],
