@@ -51,8 +51,6 @@ def check(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether what is installed loads: every library, all findings at once."""
-    from resolver.render.render_json import dump
-
     if what is not None and not os.path.exists(what):
         raise UsageError(
             f"{what} is no environment and no lock file: there is nothing",
@@ -79,6 +77,8 @@ def check(
         frozen.write(freeze)
         _tell_frozen(freeze, frozen, broken=answer.verdict == "broken")
     if format is Format.JSON:
+        from resolver.render.render_json import dump
+
         console.data(dump(answer.to_json()))
     else:
         console.words(answer.text(), error=False)

@@ -31,8 +31,11 @@ def diff(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Compare the exported symbols of two torch releases."""
-    from resolver.render.render_json import dump
-
     with opened(index) as session:
         answer = api.diff(before, after, used_by=used_by, platform=platform, session=session)
-    console.data(dump(answer.to_json()) if format is Format.JSON else answer.text())
+    if format is Format.JSON:
+        from resolver.render.render_json import dump
+
+        console.data(dump(answer.to_json()))
+    else:
+        console.data(answer.text())

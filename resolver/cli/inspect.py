@@ -30,8 +30,11 @@ def inspect(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code."""
-    from resolver.render.render_json import dump
-
     with opened(index) as session:
         answer = api.inspect(wheel, platform=platform, full=full, session=session)
-    console.data(dump(answer.to_json()) if format is Format.JSON else answer.text())
+    if format is Format.JSON:
+        from resolver.render.render_json import dump
+
+        console.data(dump(answer.to_json()))
+    else:
+        console.data(answer.text())

@@ -118,7 +118,6 @@ def resolve(
 ) -> None:
     """Resolve a set that loads on this GPU, and lock it."""
     from resolver.lockfile.pylock import check_lock_name
-    from resolver.render.render_json import dump
 
     to_stdout = str(output) == "-"
     if to_stdout and format is Format.JSON:
@@ -146,6 +145,8 @@ def resolve(
         )
     if answer.outcome.verdict == "unknown":
         if format is Format.JSON:
+            from resolver.render.render_json import dump
+
             console.data(dump(answer.to_json()))
         raise _undecided(answer.outcome)
     if answer.lock is not None and to_stdout:
@@ -153,6 +154,8 @@ def resolve(
     elif answer.lock is not None:
         answer.lock.write(output)
     if format is Format.JSON:
+        from resolver.render.render_json import dump
+
         console.data(dump(answer.to_json()))
     console.words(answer.text(verbose=verbose))
     if answer.lock is None:

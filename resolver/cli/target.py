@@ -21,11 +21,11 @@ def target(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they make."""
-    from resolver.render.render_json import dump
-
     with opened(index) as session:
         answer = api.describe_machine(target=target, session=session)
     if format is Format.JSON:
+        from resolver.render.render_json import dump
+
         console.data(dump(answer.to_json()))
     else:
         console.words(answer.text(), error=False)

@@ -52,8 +52,6 @@ def why(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say whether a set works on this GPU, by what evidence, and what works instead."""
-    from resolver.render.render_json import dump
-
     items = [*(requirement or ()), *(requirement_file or ())]
     answer: WhyResult | ErrorResult
     with opened(index) as session:
@@ -74,6 +72,8 @@ def why(
             )
             text, verdict = judged.text(verbose=verbose), judged.verdict
     if format is Format.JSON:
+        from resolver.render.render_json import dump
+
         console.data(dump(answer.to_json()))
     else:
         console.words(text, error=False)

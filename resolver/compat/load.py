@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from packaging.requirements import Requirement
-from pydantic import ValidationError
 
-from resolver.compat import schema
+from resolver.compat.kept import kept
 from resolver.compat.snapshot import DirectorySnapshot
 from resolver.errors import KnowledgeError
-from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.channel import Channel
+from resolver.model.cuda import CudaVersion
+from resolver.model.knowledge import (
+    Build,
+    CudaRelease,
+    DeclaredPair,
+    Gpu,
+    Knowledge,
+    KnownTuple,
+    Library,
+    SkewGroup,
+    Successor,
+)
 
-M = TypeVar("M", bound=schema.Model)
-F = TypeVar("F", bound=schema.Fact)
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from resolver.compat import schema
+
+M = TypeVar("M", bound="schema.Model")
+F = TypeVar("F", bound="schema.Fact")
 
 # Directories of one form: the database, then what adds to it.
 Layers = tuple[Path, ...]
@@ -56,20 +71,52 @@ def knowledge_path() -> Path:
     )
 
 
-def load_knowledge(path: Path | None = None, overlays: tuple[Path, ...] = ()) -> Knowledge:
+def load_knowledge(
+    path: Path | None = None, overlays: tuple[Path, ...] = (), cache_dir: Path | None = None
+) -> Knowledge:
     """The facts of the directory ``path``, by default the one that came with abilock.
 
     ``overlays`` are directories that add to it, see ``load_rows``; one that is absent adds nothing.
     Loaded once for the same directories. Pins of tuples are read; the snapshot is read when asked
     for. Raises KnowledgeError when a file is missing or does not have the form that ``schema``
-    describes; what refers to what is checked by ``validate``.
+    describes; what refers to what is checked by ``validate``. With ``cache_dir`` it is parsed
+    once for the same files, see ``kept``.
     """
     root = path.resolve() if path is not None else knowledge_path()
-    return _load((root, *(overlay.resolve() for overlay in overlays)))
+    layers = (root, *(overlay.resolve() for overlay in overlays))
+    if layers not in _loaded:
+        parsed = kept(cache_dir, "knowledge", _files(layers), lambda: _parse(layers))
+        snapshot = DirectorySnapshot(*(layer / "snapshot" for layer in layers))
+        _loaded[layers] = Knowledge(**parsed, snapshot=snapshot)
+    return _loaded[layers]
 
 
-@cache
-def _load(layers: Layers) -> Knowledge:
+_loaded: dict[Layers, Knowledge] = {}
+
+
+def _files(layers: Layers) -> Iterator[Path]:
+    for layer in layers:
+        yield from sorted(layer.glob("*.toml"))
+        yield from sorted(layer.glob("tuples/*.toml"))
+
+
+class _Parsed(TypedDict):
+    """The parts of Knowledge that are parsed from TOML."""
+
+    channels: tuple[Channel, ...]
+    cuda: Mapping[CudaVersion, CudaRelease]
+    gpus: tuple[Gpu, ...]
+    builds: tuple[Build, ...]
+    skews: tuple[SkewGroup, ...]
+    successors: tuple[Successor, ...]
+    tuples: tuple[KnownTuple, ...]
+    libraries: tuple[Library, ...]
+    pairs: tuple[DeclaredPair, ...]
+
+
+def _parse(layers: Layers) -> _Parsed:
+    from resolver.compat import schema
+
     channels = load_rows(layers, "channels.toml", schema.ChannelsFile, lambda f: f.channel)
     releases = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.release)
     gpus = load_rows(layers, "gpus.toml", schema.GpusFile, lambda f: f.gpu)
@@ -78,7 +125,7 @@ def _load(layers: Layers) -> Knowledge:
     pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
-    return Knowledge(
+    return _Parsed(
         channels=tuple(fact.value() for fact in channels),
         cuda={
             release.version: release
@@ -91,7 +138,6 @@ def _load(layers: Layers) -> Knowledge:
         successors=tuple(fact.value() for fact in successors),
         tuples=_load_tuples(layers),
         libraries=tuple(fact.value() for fact in libraries),
-        snapshot=DirectorySnapshot(*(path / "snapshot" for path in layers)),
     )
 
 
@@ -122,6 +168,8 @@ def load_rows(
 
 
 def _load_tuples(layers: Layers) -> tuple[KnownTuple, ...]:
+    from resolver.compat import schema
+
     tuples: dict[str, KnownTuple] = {}
     for number, layer in enumerate(layers):
         for name in tuple_files(layer):
@@ -145,6 +193,8 @@ def tuple_files(path: Path) -> tuple[str, ...]:
 
 def load_pins(path: Path, tuple_id: str) -> tuple[Requirement, ...]:
     """The pins of a tuple, empty while none were generated."""
+    from resolver.compat import schema
+
     name = f"tuples/{tuple_id}{PINS_SUFFIX}"
     if not (path / name).exists():
         return ()
@@ -163,6 +213,8 @@ def load_file(path: Path, name: str, model: type[M]) -> M:
 
 def read_file(path: Path, name: str, model: type[M]) -> M | tuple[Problem, ...]:
     """One file of the database, or everything that is wrong with its form."""
+    from pydantic import ValidationError
+
     try:
         with (path / name).open("rb") as stream:
             values = tomllib.load(stream)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from resolver.compat.kept import kept
 from resolver.compat.load import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
@@ -15,6 +16,8 @@ from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
 if TYPE_CHECKING:
     from resolver.abi.history import History
     from resolver.abi.pack import EvidencePack
+
+T = TypeVar("T")
 
 
 class KnowledgeBase:
@@ -24,7 +27,8 @@ class KnowledgeBase:
     part is read from there, and from ``overlays``: directories of the same form that hold some of
     its files. What they say of the same id replaces what stands below, other rows add to it; a
     symbol history is one thing, and the last one counts. ``facts`` stand in for the facts of the
-    files. Each part raises KnowledgeError where its file is missing or damaged.
+    files. Each part raises KnowledgeError where its file is missing or damaged. ``cache_dir`` is
+    where parsed parts are kept.
     """
 
     def __init__(
@@ -33,10 +37,12 @@ class KnowledgeBase:
         overlays: Iterable[Path] = (),
         *,
         facts: Knowledge | None = None,
+        cache_dir: Path | None = None,
     ) -> None:
         self.root = root if root is not None else knowledge_path()
         self.overlays = tuple(overlays)
         self._facts = facts
+        self._cache_dir = cache_dir
         self._lock = Lock()
         self._history: History | None = None
 
@@ -48,35 +54,52 @@ class KnowledgeBase:
     @property
     def facts(self) -> Knowledge:
         """Channels, CUDA releases, GPUs, builds, sets, recorded listings."""
-        return self._facts or load_knowledge(self.root, self.overlays)
+        return self._facts or load_knowledge(self.root, self.overlays, self._cache_dir)
 
     def measured(self) -> KnowledgeBase:
         """The same without what is only reported or declared; see ``Knowledge.measured``."""
-        return KnowledgeBase(self.root, self.overlays, facts=self.facts.measured())
+        return KnowledgeBase(
+            self.root, self.overlays, facts=self.facts.measured(), cache_dir=self._cache_dir
+        )
 
     @cached_property
     def load_rules(self) -> tuple[LoadRule, ...]:
         """How packages load their members; of two that match the first counts."""
-        from resolver.compat.schema_load import LoadRulesFile
 
-        rows = load_rows(self.layers, "abi/load_rules.toml", LoadRulesFile, lambda f: f.rule)
-        return tuple(fact.value() for fact in rows)
+        def parse() -> tuple[LoadRule, ...]:
+            from resolver.compat.schema_load import LoadRulesFile
+
+            rows = load_rows(self.layers, "abi/load_rules.toml", LoadRulesFile, lambda f: f.rule)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("load_rules", "abi/load_rules.toml", parse)
 
     @cached_property
     def preloads(self) -> tuple[PreloadRule, ...]:
         """What torch loads before its own libraries, by release."""
-        from resolver.compat.schema_load import PreloadsFile
 
-        rows = load_rows(self.layers, "preloads.toml", PreloadsFile, lambda f: f.preload)
-        return tuple(fact.value() for fact in rows)
+        def parse() -> tuple[PreloadRule, ...]:
+            from resolver.compat.schema_load import PreloadsFile
+
+            rows = load_rows(self.layers, "preloads.toml", PreloadsFile, lambda f: f.preload)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("preloads", "preloads.toml", parse)
 
     @cached_property
     def system_libraries(self) -> tuple[SystemLibrary, ...]:
         """Libraries that packages of a distribution bring."""
-        from resolver.compat.schema_load import SystemLibrariesFile as File
 
-        rows = load_rows(self.layers, "system_libraries.toml", File, lambda f: f.system)
-        return tuple(fact.value() for fact in rows)
+        def parse() -> tuple[SystemLibrary, ...]:
+            from resolver.compat.schema_load import SystemLibrariesFile as File
+
+            rows = load_rows(self.layers, "system_libraries.toml", File, lambda f: f.system)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("system_libraries", "system_libraries.toml", parse)
+
+    def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
+        return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)
 
     @property
     def history(self) -> History:

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from resolver.abi.inspect import read_evidence
 from resolver.abi.pack import EvidencePack
 from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import WheelFacts
@@ -141,6 +140,8 @@ class WheelReader:
         source = self._opener(artifact)
         if source is None:
             return None
+        from resolver.abi.inspect import read_evidence
+
         self._on_read(artifact)
         try:
             return read_evidence(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
 
@@ -44,39 +43,6 @@ def check_loads(examination: Examination, around: Surroundings) -> tuple[Reason,
     for package in _by_package(examination.attempts):
         reasons += _package(package, around, preloads)
     return tuple(dict.fromkeys(reasons))
-
-
-def order_findings(findings: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The gravest first, else in the order they were found; of what is one fact, the gravest."""
-    ordered = sorted(findings, key=lambda reason: list(Severity).index(reason.severity))
-    chosen: dict[tuple[object, ...], Reason] = {}
-    for reason in ordered:
-        key = (reason.code, reason.subject, reason.object, reason.needs, reason.found)
-        chosen.setdefault(key, reason)
-    return tuple(chosen.values())
-
-
-def join_reported(findings: Iterable[Reason], reported: Iterable[Reason]) -> list[Reason]:
-    """The findings with the reported ones; what is both is told once, with the report's remedy.
-
-    A report is of a release, whichever build of it is found.
-    """
-    joined = list(findings)
-    for report in reported:
-        same = [
-            place
-            for place, each in enumerate(joined)
-            if each.severity is report.severity and _release(each) == _release(report)
-        ]
-        for place in same:
-            joined[place] = replace(joined[place], remedy=report.remedy or joined[place].remedy)
-        if not same:
-            joined.append(report)
-    return joined
-
-
-def _release(reason: Reason) -> tuple[Code, str, str]:
-    return (reason.code, reason.subject.partition("+")[0], (reason.object or "").partition("+")[0])
 
 
 def _by_package(attempts: Iterable[Attempt]) -> Iterator[list[Attempt]]:

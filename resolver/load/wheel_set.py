@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from resolver.load.finding import order_findings
+from resolver.load.merge_findings import order_findings
 from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import PreloadRule, SystemLibrary

@@ -20,7 +20,6 @@ from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.chosen import assumed_pairs, file_remarks, missing_extras, packages_of
-from resolver.solve.diagnose import diagnose
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.open_question import find_open
 from resolver.solve.provider import Problem
@@ -41,6 +40,8 @@ def resolve(workspace: Workspace, request: Request) -> Outcome:
     result = _attempt(workspace, request, base, notes)
     if isinstance(result, Outcome):
         return result
+    from resolver.solve.diagnose import diagnose
+
     problem, failure = result
     question = find_open(workspace, problem, failure)
     conflict = diagnose(workspace, problem, failure, proven=not question.reasons)

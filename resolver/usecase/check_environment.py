@@ -23,8 +23,9 @@ from resolver.host.toolkit import find_nvcc
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.examine import Examination, MemberRole, examine
-from resolver.load.finding import check_loads, join_reported, order_findings
+from resolver.load.finding import check_loads
 from resolver.load.integrity import check_integrity, find_damage, spare_told
+from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process

@@ -13,7 +13,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.set_check import Links, check_whole
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
-from resolver.load.finding import join_reported, order_findings
+from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.records import check_known_bad, check_skews
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target

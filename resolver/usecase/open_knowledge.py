@@ -13,21 +13,26 @@ VARIABLE = "ABILOCK_KNOWLEDGE"
 
 
 def open_knowledge(
-    root: Path | None, *, environ: Mapping[str, str], data_dir: Path
+    root: Path | None,
+    *,
+    environ: Mapping[str, str],
+    data_dir: Path,
+    cache_dir: Path | None = None,
 ) -> KnowledgeBase:
     """The knowledge of ``root`` and nothing else; without it what ships, and the user's overlays.
 
     Those are the directories that ABILOCK_KNOWLEDGE names, else ``knowledge`` in ``data_dir`` where
     that exists; a later one counts before an earlier one. Raises UsageError for a directory that
-    is none.
+    is none. ``cache_dir`` is where what was parsed is kept.
     """
     if root is not None:
-        return KnowledgeBase(_directory(root, "--knowledge"))
+        return KnowledgeBase(_directory(root, "--knowledge"), cache_dir=cache_dir)
     if (named := environ.get(VARIABLE)) is not None:
         places = [Path(text) for text in named.split(os.pathsep) if text.strip()]
-        return KnowledgeBase(overlays=[_directory(place, VARIABLE) for place in places])
+        overlays = [_directory(place, VARIABLE) for place in places]
+        return KnowledgeBase(overlays=overlays, cache_dir=cache_dir)
     place = data_dir / "knowledge"
-    return KnowledgeBase(overlays=[place] if place.is_dir() else [])
+    return KnowledgeBase(overlays=[place] if place.is_dir() else [], cache_dir=cache_dir)
 
 
 def _directory(path: Path, origin: str) -> Path:

@@ -16,9 +16,7 @@ from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve import strategy
 from resolver.solve.probe import probe
-from resolver.solve.relax import find_relaxations
 from resolver.solve.request import Request
-from resolver.solve.source import build_advice
 from resolver.solve.workspace import Workspace
 from resolver.usecase.requested import by_project, named_tags
 from resolver.usecase.session import Session
@@ -126,6 +124,9 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     with open_at(request.target) as workspace:
         outcome = strategy.resolve(workspace, wish)
         if outcome.verdict == "conflict":
+            from resolver.solve.relax import find_relaxations
+            from resolver.solve.source import build_advice
+
             relaxations = probe(find_relaxations, workspace, wish, outcome, open_at) or ()
             reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
             asked = [requirement for requirement, _ in wish.requirements]

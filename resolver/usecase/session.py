@@ -104,7 +104,22 @@ class Session:
     def base(self) -> KnowledgeBase:
         """All that was written down."""
         world, root = self.world, self.options.knowledge
-        return open_knowledge(root, environ=world.environ, data_dir=world.data_dir)
+        return open_knowledge(
+            root,
+            environ=world.environ,
+            data_dir=world.data_dir,
+            cache_dir=self._facts_dir,
+        )
+
+    @property
+    def _facts_dir(self) -> Path | None:
+        """Where parsed facts are kept; nowhere with settings that cannot be read: they are the
+        business of whoever needs an index.
+        """
+        try:
+            return self.cache_dir
+        except UsageError:
+            return None
 
     @property
     def knowledge(self) -> Knowledge:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resolver.load.finding import join_reported
+from resolver.load.merge_findings import join_reported
 from resolver.model.reason import Code, Reason, Severity
 from tests.load.test_command import Result, run
 from tests.support.wheels import build_wheel

@@ -1,0 +1,112 @@
+"""Parsed facts, kept in the cache: validating forty TOML files takes longer than most answers.
+
+What is kept counts for the very files, byte by byte, and the very code that it was made from and
+by; anything else about it, damage too, and the files are read again. Only the classes named here
+are ever made from it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, TypeVar
+
+import packaging
+
+from resolver import __version__
+
+T = TypeVar("T")
+
+_DIGEST = 32
+_PACKAGE = Path(__file__).resolve().parent.parent
+# By module: whatever facts consist of.
+_CLASSES: Mapping[str, frozenset[str]] = {
+    "builtins": frozenset({"set", "frozenset"}),
+    "datetime": frozenset({"date"}),
+    "re": frozenset({"_compile"}),
+    "packaging.requirements": frozenset({"Requirement"}),
+    "packaging.specifiers": frozenset({"Specifier", "SpecifierSet"}),
+    "packaging.version": frozenset({"Version"}),
+    "resolver.model.channel": frozenset({"Channel"}),
+    "resolver.model.cuda": frozenset({"Arch", "CudaVersion", "DeviceCode"}),
+    "resolver.model.knowledge": frozenset(
+        {
+            "Build",
+            "CudaRelease",
+            "DeclaredPair",
+            "Gpu",
+            "KnownTuple",
+            "Library",
+            "SkewGroup",
+            "Successor",
+        }
+    ),
+    "resolver.model.load_knowledge": frozenset(
+        {"LoadRule", "Preload", "PreloadRule", "SystemLibrary"}
+    ),
+    "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),
+}
+
+
+class _Facts(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name not in _CLASSES.get(module, ()):
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a fact")
+        return super().find_class(module, name)
+
+
+def kept(directory: Path | None, part: str, files: Iterable[Path], make: Callable[[], T]) -> T:
+    """What ``make`` gives of ``files``, from ``directory`` where it was made of them before.
+
+    ``part`` names it there. Without a directory it is made; raises what ``make`` raises. A
+    directory that cannot be written keeps nothing.
+    """
+    if directory is None:
+        return make()
+    origin = _origin(files)
+    place = directory / "facts" / f"{part}.pickle"
+    with suppress(OSError, pickle.UnpicklingError):
+        found = place.read_bytes()
+        payload = found[2 * _DIGEST :]
+        if found[:_DIGEST] == origin and found[_DIGEST : 2 * _DIGEST] == sha256(payload).digest():
+            value: T = _Facts(io.BytesIO(payload)).load()
+            return value
+    made = make()
+    payload = pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL)
+    with suppress(OSError):
+        _write(place, origin + sha256(payload).digest() + payload)
+    return made
+
+
+def _origin(files: Iterable[Path]) -> bytes:
+    """What the facts are made from and by: the bytes of the files, and the state of the code."""
+    digest = sha256(f"{__version__} {packaging.__version__}".encode())
+    for name in ("model", "compat"):
+        for path in sorted((_PACKAGE / name).glob("*.py")):
+            state = path.stat()
+            digest.update(f"{path.name} {state.st_size} {state.st_mtime_ns}\n".encode())
+    for path in files:
+        with suppress(OSError):
+            data = path.read_bytes()
+            digest.update(f"{path} {len(data)}\n".encode())
+            digest.update(data)
+    return digest.digest()
+
+
+def _write(place: Path, data: bytes) -> None:
+    """The whole file at once, whoever else writes it."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        try:
+            file.write(data)
+            file.close()
+            os.replace(file.name, place)
+        except OSError:
+            Path(file.name).unlink(missing_ok=True)
+            raise
