@@ -3,8 +3,9 @@
     python -m benchmarks.solver_oracle [--cases 5000] [--seed 0]
 
 Circles, extras, pre-releases, yanked files, host facts, bounds, known-bad sets, rules over whole
-sets and --strict. Prints how many solve and how many are proven to fail, whether the newest was
-taken, and the slowest by CPU time, without the time that the oracle takes.
+sets and --strict. A solution must be one and hold the newest of what is asked for; a conflict must
+be none, and so its requests and the facts of its proof alone. Prints how many of each, and the
+slowest by CPU time, without the time that the oracle takes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import traceback
 from collections import Counter
 from random import Random
 
-from tests.solve.random_case import Case, check, is_best, make_case
+from tests.solve.random_case import Case, check, make_case
 from tests.support.fakes import FakeIndex
 
 
@@ -50,14 +51,13 @@ def _time(case: Case) -> float:
 
 def _verdict(case: Case, seed: int) -> str:
     try:
-        verdict = check(case)
+        return check(case)
     except AssertionError:
         print(f"seed {seed}: false\n{case}\n{traceback.format_exc(limit=-1)}")
         return "false"
     except Exception:  # noqa: BLE001 - any is a finding
         print(f"seed {seed}: crashed\n{case}\n{traceback.format_exc(limit=-3)}")
         return "crashed"
-    return verdict if is_best(case) else f"{verdict}, not the newest"
 
 
 if __name__ == "__main__":

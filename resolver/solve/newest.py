@@ -1,20 +1,17 @@
 """The newest release of each root, in the order given, torch last.
 
-resolvelib lets a later root move an earlier one down: it re-pins what no longer fits. Where it did,
-the releases it passed over are tried from the newest, and what holds is fixed for the roots behind.
+resolvelib lets a later root move an earlier one down: it re-pins what no longer fits. Where a newer
+release of a root was passed over, the complete search says whether it had to be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import Wanted
-from resolver.solve.provider import Problem, Provider, ordered
+from resolver.solve.complete import solve_completely
+from resolver.solve.provider import Problem, Provider
 from resolver.solve.run import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
@@ -23,42 +20,21 @@ from resolver.solve.workspace import Workspace
 def solve_newest(workspace: Workspace, problem: Problem) -> Solution | Failure:
     """Solve, preferring earlier roots' releases over later ones'.
 
-    Cost: one search where no root was moved down, and one more for each release passed over.
+    Cost: one search where each root has its newest release, else two.
     """
     result = solve(workspace, problem)
-    if isinstance(result, Failure):
+    if isinstance(result, Failure) or not any(
+        _is_passed_over(workspace, problem, root, result.artifacts[root.project])
+        for root in problem.roots
+        if isinstance(root, Wanted) and root.extra is None
+    ):
         return result
-    roots = [
-        need for need in ordered(problem.roots) if isinstance(need, Wanted) and need.extra is None
-    ]
-    for root in roots[:-1]:  # nothing stands behind the last one
-        chosen = result.artifacts[root.project]
-        for version in _passed_over(workspace, problem, root, chosen):
-            trial = solve(workspace, _fixed(problem, root, version))
-            if isinstance(trial, Solution):
-                result, chosen = trial, trial.artifacts[root.project]
-                break
-        problem = _fixed(problem, root, chosen.version)
-    return result
+    best = solve_completely(workspace, problem)
+    return best if isinstance(best, Solution) else result
 
 
-def _passed_over(
-    workspace: Workspace, problem: Problem, root: Wanted, chosen: Artifact
-) -> Iterator[Version]:
-    """The releases of a root that are better than the chosen one, best first."""
-    seen: set[Version] = set()
-    for candidate in Provider(workspace, problem, {}).match(root.project, [root]):
-        version = getattr(candidate, "version", None)
-        if not isinstance(version, Version) or version == chosen.version:
-            return
-        if version not in seen:
-            seen.add(version)
-            yield version
-
-
-def _fixed(problem: Problem, root: Wanted, version: Version) -> Problem:
-    """The problem with a root held at one version."""
-    held = Wanted(root.project, SpecifierSet(f"=={version}"), None, root.origin)
-    constraints = {**problem.constraints}
-    constraints[root.project] = (*constraints.get(root.project, ()), held)
-    return replace(problem, constraints=constraints)
+def _is_passed_over(workspace: Workspace, problem: Problem, root: Wanted, chosen: Artifact) -> bool:
+    """Whether a root has a release that is better than the chosen one."""
+    best = next(Provider(workspace, problem, {}).match(root.project, [root]), None)
+    version = getattr(best, "version", None)
+    return isinstance(version, Version) and version != chosen.version

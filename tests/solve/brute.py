@@ -192,11 +192,28 @@ def solvable(
 
 def best(
     requests: Sequence[str],
-    releases: Iterable[Release],
+    releases: Sequence[Release],
     environment: dict[str, str],
     rules: Rulebook,
 ) -> tuple[Version, ...] | None:
-    """The newest release of each request, in the order given; None where there is no solution."""
-    names = [Requirement(text).name for text in requests]
-    found = solutions(requests, releases, environment, rules)
-    return max((tuple(c[n].artifact.version for n in names) for c in found), default=None)
+    """The newest release of each request, in the order given but torch last; None where none is.
+
+    A pre-release that the user does not ask for comes after every other.
+    """
+    asked = sorted(map(Requirement, requests), key=lambda requirement: requirement.name == "torch")
+    final = {r.artifact.name for r in releases if not r.artifact.version.is_prerelease}
+
+    def order(requirement: Requirement, version: Version) -> tuple[bool, Version]:
+        stated = [*map(Requirement, rules.constraints), *asked]
+        said = [r.specifier for r in stated if r.name == requirement.name]
+        named = rules.pre or requirement.name not in final or any(s.prereleases for s in said)
+        return (named or not version.is_prerelease, version)
+
+    found = max(
+        (
+            [order(r, choice[r.name].artifact.version) for r in asked]
+            for choice in solutions(requests, releases, environment, rules)
+        ),
+        default=None,
+    )
+    return None if found is None else tuple(version for _, version in found)
