@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
 
 from resolver.abi.elf import ElfFacts
 from resolver.abi.wheel import Depth, Member, WheelFacts
+from resolver.files import replace_file
 from resolver.model.cuda import DeviceCode
 
 # Raise it whenever a reader learns to see more: older entries then count as absent.
@@ -49,17 +48,10 @@ class EvidenceStore:
         if facts.sha256 is None or not _SHA256.fullmatch(facts.sha256):
             return False
         path = self._path(facts.sha256, facts.depth)
-        temporary: str | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_encode(facts))
-            Path(temporary).replace(path)
+            replace_file(path, _encode(facts), mode=0o600, durable=False)
         except OSError:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
             return False
         return True
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import threading
 import time
 import zlib
@@ -23,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from resolver.files import replace_file
 
 FORMAT = 1
 FRESH_SECONDS = 600.0
@@ -106,14 +106,7 @@ class Cache:
         data = json.dumps(about, separators=(",", ":")).encode() + b"\n" + content
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                os.replace(temporary, path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            replace_file(path, data, mode=0o600, durable=False)
         except OSError as error:
             with self._lock:
                 self._notice = (

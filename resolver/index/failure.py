@@ -45,11 +45,6 @@ class Failed(Exception):
         self.origin = ""
 
 
-def wait_of(error: Exception) -> bool | float:
-    """For stamina: whether to try again, and after how many seconds where the server said so."""
-    return error.retry if isinstance(error, Failed) else False
-
-
 def explain_status(status: int, headers: Mapping[str, str], bounds: Bounds) -> Failed:
     """What a status that is no success means."""
     if status in (401, 403):

@@ -1,9 +1,9 @@
 """The HTTP client: bounded in time and size, retrying, and discreet about credentials.
 
-httpx does the protocol, proxies and TLS (its ``trust_env``: ``HTTPS_PROXY``, ``SSL_CERT_FILE``),
-and stamina the retries. Redirects are followed here, one by one, so that a loop is an error at once
-and credentials are chosen anew for each host. Bodies are decoded here, so that a small compressed
-body cannot become a large one.
+httpx does the protocol, proxies and TLS (its ``trust_env``: ``HTTPS_PROXY``, ``SSL_CERT_FILE``).
+Redirects are followed here, one by one, so that a loop is an error at once and credentials are
+chosen anew for each host. Bodies are decoded here, so that a small compressed body cannot become a
+large one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
 from resolver.index.body import MIB, gunzip, size_words
 from resolver.index.credential import Credential, Credentials
-from resolver.index.failure import Bounds, Failed, explain_error, explain_status, next_hop, wait_of
+from resolver.index.failure import Bounds, Failed, explain_error, explain_status, next_hop
 from resolver.index.keyring import AskKeyring
 from resolver.index.network import open_client
 from resolver.index.pool import run_within
+from resolver.index.retry import retried
 
 if TYPE_CHECKING:
     import httpx
@@ -244,8 +245,6 @@ class HttpClient:
     # One request with its retries.
 
     def _retried(self, task: _Task, total: float) -> Answer:
-        import stamina
-
         url, user, password = strip_credentials(task.url)
         if user is not None or password is not None:
             self._credentials.add(Credential(prefix=url, user=user or "", password=password or ""))
@@ -258,23 +257,19 @@ class HttpClient:
             )
         deadline = self.clock() + total
         try:
-            for attempt in stamina.retry_context(
-                on=wait_of,
-                attempts=self.bounds.attempts,
-                timeout=total,
-                wait_initial=self.bounds.first_wait,
-                wait_max=self.bounds.longest_wait,
-                wait_jitter=self.bounds.first_wait,
-            ):
-                with attempt:
-                    return self._attempt(task, url, deadline)
+            return retried(
+                lambda: self._attempt(task, url, deadline),
+                self.bounds,
+                deadline=deadline,
+                clock=self.clock,
+                sleep=time.sleep,
+            )
         except Failed as error:
             if error.host and error.origin:
                 self._unreachable.setdefault(error.origin, error.cause)
             raise Unreachable(
                 f"cannot read {shown}: {error.cause}", url=shown, hint=error.hint or OFFLINE_HINT
             ) from error
-        raise Unreachable(f"cannot read {shown}: no attempt was allowed", url=shown)
 
     def _attempt(self, task: _Task, url: str, deadline: float) -> Answer:
         """One attempt, given up at the deadline whatever the server sends until then.

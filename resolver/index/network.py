@@ -29,10 +29,7 @@ def open_client(
 ) -> httpx.Client:
     """A client that follows no redirects. Raises UsageError naming the variable that is wrong."""
     import httpx
-    import stamina.instrumentation
 
-    # Its default hook logs each retry as a warning; we report the outcome instead.
-    stamina.instrumentation.set_on_retry_hooks([])
     verify: ssl.SSLContext | bool = True
     if transport is None:
         verify = check_variables(environ, certificates=ca_file is None) or True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -30,6 +29,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
+from resolver.files import replace_file
 from resolver.model.outcome import Outcome, Package
 from resolver.model.target import Target
 
@@ -138,36 +138,19 @@ def render_lock(lock: Pylock) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Replace ``path`` as a whole or leave it as it is; OSError when it cannot be written.
 
-    The new bytes are on disk before the rename, so that a crash leaves one or the other. A link
+    The new file is on disk when this returns, so that a crash leaves one or the other. A link
     stays and its target is replaced; what is no file (a device, a pipe) is written to.
     """
     try:
-        mode = path.stat().st_mode
+        mode: int | None = path.stat().st_mode
     except FileNotFoundError:
-        mode = stat.S_IFREG | 0o666 & ~_umask()
-    if not stat.S_ISREG(mode):
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return
-    path = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(stat.S_IMODE(mode) & 0o777)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    keep = None if mode is None else stat.S_IMODE(mode) & 0o777
+    replace_file(Path(os.path.realpath(path)), text.encode(), keep=keep)
 
 
 def check_lock_name(path: Path) -> None:
