@@ -21,7 +21,7 @@ REASONS = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
 JSON = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     path.relative_to(ROOT)
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"))
 )
 # Options of uv and pip that the text speaks of.
 FOREIGN = {"--require-hashes"}
