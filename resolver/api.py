@@ -230,10 +230,12 @@ def why(
 ) -> WhyResult:
     """Whether a set works on a machine, by what evidence, and what works instead.
 
-    A file may be what ``pip freeze`` printed.
+    A file may be what ``pip freeze`` printed: a release that it pins is the default index's file.
     """
+    from packaging.utils import canonicalize_name
+
     from resolver.lockfile.requirements_txt import state
-    from resolver.solve.request import Request
+    from resolver.solve.request import REQUESTED, Request
     from resolver.usecase import why as usecase
     from resolver.usecase.repeated import repeat
 
@@ -257,7 +259,19 @@ def why(
                 flags=(("--pre", pre), ("--no-tuples", not tuples)),
             ),
         )
-        return usecase.why(opened, usecase.WhyRequest(target=here, wish=wish, notes=asked.notes))
+        return usecase.why(
+            opened,
+            usecase.WhyRequest(
+                target=here,
+                wish=wish,
+                notes=asked.notes,
+                installed=frozenset(
+                    canonicalize_name(requirement.name)
+                    for requirement, origin in asked.stated
+                    if origin != REQUESTED
+                ),
+            ),
+        )
 
 
 def explain_error(

@@ -33,6 +33,8 @@ from resolver.solve.command_line import resolve_command
 
 _NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
 _NOTHING = Repeated()
+# Where the requirements of a set were stated that an error comes from.
+INSTALLED = "installed"
 _NO_MESSAGE = "the text holds no message that abilock knows"
 
 # Judges a set on the machine of the error, or for another CUDA release there.
@@ -237,7 +239,7 @@ def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> 
     return tuple(
         Stated(
             Requirement(f"{name}=={installed[name]}" if name in installed else name),
-            "installed" if name in installed else "the text",
+            INSTALLED if name in installed else "the text",
         )
         for name in names
     )

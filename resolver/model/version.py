@@ -24,4 +24,6 @@ def pinned(specifier: SpecifierSet) -> Version | None:
     for clause in specifier:
         if clause.operator == "==" and not clause.version.endswith(".*"):
             return Version(clause.version)
+        if clause.operator == "===" and (named := parse_version(clause.version)) is not None:
+            return named
     return None

@@ -45,7 +45,7 @@ def judge(
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes: list[Reason] = probe(_byte_reasons, workspace, asked) or []
-    found = tuple(reason for reason in found if not _superseded(reason, by_bytes))
+    found = tuple(reason for reason in found if not superseded(reason, by_bytes))
     told = [known.reason for known in named if known.reason]
     reasons = _merged([*told, *by_bytes, *found])
     fatal = [r for r in reasons if r.severity is Severity.FATAL]
@@ -94,7 +94,7 @@ def _byte_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet
     return reasons
 
 
-def _superseded(reason: Reason, by_bytes: Iterable[Reason]) -> bool:
+def superseded(reason: Reason, by_bytes: Iterable[Reason]) -> bool:
     """Whether a curated fact about a file says what its bytes say better: which member it is."""
     return reason.member is None and any(
         read.member is not None and read.code is reason.code and read.subject == reason.subject
@@ -142,7 +142,7 @@ def _merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
 
 def _asked(request: Request) -> dict[NormalizedName, SpecifierSet]:
     asked: dict[NormalizedName, SpecifierSet] = {}
-    for requirement, _ in request.requirements:
+    for requirement, _ in (*request.requirements, *request.installed):
         name = canonicalize_name(requirement.name)
         asked[name] = asked.get(name, SpecifierSet()) & requirement.specifier
     return asked

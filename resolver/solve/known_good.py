@@ -44,7 +44,7 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
     """
     stack = stack_projects(knowledge)
     wanted: dict[NormalizedName, SpecifierSet] = {}
-    for requirement, _ in (*request.requirements, *request.constraints):
+    for requirement, _ in (*request.requirements, *request.constraints, *request.installed):
         name = canonicalize_name(requirement.name)
         wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
     asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}

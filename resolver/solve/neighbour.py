@@ -78,6 +78,7 @@ class Neighbours:
         self._elsewhere = elsewhere
         self._fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
         self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
+        self._installed = {canonicalize_name(r.name) for r, _ in request.installed}
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
         told = frozenset().union(*map(_projects, self._fatal))
         self._blamed = frozenset(name for name in self._asked if name in told)
@@ -261,6 +262,7 @@ class Neighbours:
             self._request,
             requirements=tuple(Stated(asked, "alternative") for asked in trial.requirements),
             constraints=(*self._request.constraints, *limits),
+            installed=(),
             nearest=nearest,
             locked={},
         )
@@ -289,7 +291,11 @@ class Neighbours:
             old = trial.replaced.get(name)
             if old is not None:
                 yield Change(name=old, before=self._said(old), after=f"{name} {version}")
-            elif not self._asked[name].specifier.contains(version, prereleases=True):
+            elif (
+                not self._asked[name].specifier.contains(version, prereleases=True)
+                # Another build of the release than the file that is installed.
+                or (name in self._installed and version.local is not None)
+            ):
                 yield Change(name=name, before=self._said(name), after=str(version))
 
     def _said(self, name: NormalizedName) -> str | None:
@@ -314,7 +320,7 @@ class Neighbours:
         return (
             assumed,
             alternative.drops,
-            len(sizes),
+            sum(size.tier > 0 for size in sizes),  # another build is no other release
             grade.rank,
             max(sizes),
             str(alternative.command),

@@ -24,11 +24,13 @@ class Request:
     ``is_default``, that nothing was named but the default stack. ``locked`` are the pins of an
     existing lock that are to be kept, ``nearest`` by project the versions to try first.
     ``requirements`` and ``constraints`` come with the words for where they were stated.
+    ``installed`` narrow what is installed to its files, which an alternative may replace.
     ``options`` are what commands that are told repeat of the user's own.
     """
 
     requirements: tuple[Stated, ...]
     constraints: tuple[Stated, ...] = ()
+    installed: tuple[Stated, ...] = ()
     prefer: Literal["known-good", "newest"] | None = None
     is_default: bool = False
     use_tuples: bool = True

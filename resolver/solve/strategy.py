@@ -148,7 +148,7 @@ def roots_of(workspace: Workspace, request: Request) -> tuple[Need, ...]:
 def base_problem(workspace: Workspace, request: Request, roots: tuple[Need, ...]) -> Problem:
     """The request with what known-bad tuples forbid, and no preference but the lock's."""
     constraints: dict[NormalizedName, list[Wanted]] = defaultdict(list)
-    for requirement, origin in request.constraints:
+    for requirement, origin in (*request.constraints, *request.installed):
         if requirement.marker is None or requirement.marker.evaluate(workspace.target.environment):
             for wanted in Wanted.from_requirement(requirement, origin)[:1]:
                 constraints[wanted.project].append(wanted)

@@ -17,7 +17,7 @@ from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.records import check_known_bad, check_skews
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
-from resolver.lockfile.read_lock import LockFile
+from resolver.lockfile.read_lock import LockFile, Pin
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import BYTES, HostNeed
@@ -25,8 +25,10 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
+from resolver.solve.judge import superseded
 from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
+from resolver.usecase.installed_pins import builds_note, default_files
 from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session, links_of
 
@@ -62,6 +64,11 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         workspace.index.prefetch_metadata(found.values())
         workspace.evidence.prefetch(found.values())
         findings: list[Reason] = [a for a in chosen.values() if isinstance(a, Reason)]
+        needs = [*workspace.rules.target_needs()]
+        for pin in lock.pins:
+            if not pin.local and isinstance(chosen[pin.name], Reason):
+                needs += workspace.rules.candidate_needs(_by_its_name(pin), None)
+        findings += [need.reason for need in needs if need.reason is not None]
         findings += workspace.rules.target_remarks()
         torch = found.get(TORCH)
         for artifact in found.values():
@@ -71,6 +78,7 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         findings = join_reported(
             findings, check_known_bad(named, known.bad_for(target), target.machine)
         )
+        builds = _other_builds(workspace, lock, findings)
         links = links_of(workspace)
         absent = _absent(workspace, found.get(TORCH), lock)
         findings += check_whole(base, target, found.values(), links, complete=not absent)
@@ -106,8 +114,34 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         findings=order_findings(findings),
         members_checked=read,
         packages=len(lock.pins),
-        notes=(*lock.notes, *local, *missing, *notices),
+        notes=(*lock.notes, *local, *missing, *builds, *notices),
         unjudged=len(unjudged) + len(local) + lock.left_out,
+    )
+
+
+def _other_builds(workspace: Workspace, lock: LockFile, findings: Iterable[Reason]) -> list[str]:
+    """That a pin without hash and local version means one build of several, where it fails."""
+    failing = {reason.subject for reason in findings if reason.severity is Severity.FATAL}
+    told = [
+        builds_note(workspace, pin.name, f"{pin.version}")
+        for pin in lock.pins
+        if f"{pin.name} {pin.version}" in failing
+        and pin.version.local is None
+        and not pin.digests
+        and any(a.version == pin.version for a in default_files(workspace, pin.name))
+    ]
+    return [note for note in told if note is not None]
+
+
+def _by_its_name(pin: Pin) -> Artifact:
+    """A file of which no index knows more than its name says: ``+cpu``, ``+cu128``."""
+    return Artifact(
+        filename=f"{pin.name}=={pin.version}",
+        name=pin.name,
+        version=pin.version,
+        kind="wheel",
+        channel="address",
+        origin="index",
     )
 
 
@@ -188,10 +222,15 @@ def _file(
         away = metadata.code in _UNJUDGED
         yield replace(metadata, severity=Severity.WARNING) if away else metadata
         return
-    for need in workspace.needs(artifact, None):
-        # That its bytes were not read is told of all such files at the end.
-        if isinstance(need, HostNeed) and need.fact != BYTES and need.reason is not None:
-            yield need.reason
+    # That its bytes were not read is told of all such files at the end.
+    read = [
+        need.reason
+        for need in workspace.needs(artifact, None)
+        if isinstance(need, HostNeed) and need.fact != BYTES and need.reason is not None
+    ]
+    facts = [need.reason for need in workspace.rules.candidate_needs(artifact, None)]
+    yield from (fact for fact in facts if fact is not None and not superseded(fact, read))
+    yield from read
     yield from file_remarks(artifact, metadata)
     yield from workspace.rules.remarks(artifact, metadata)
     if torch is not None and artifact is not torch:

@@ -13,8 +13,8 @@ from resolver.errors import UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target
 from resolver.model.version import parse_version
-from resolver.usecase.pick_file import find_wheel
-from resolver.usecase.session import Session, read_facts
+from resolver.usecase.inspect import read_wheel
+from resolver.usecase.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +46,14 @@ def diff(
 ) -> DiffResult:
     """Compare the exported symbols of ``torch==A`` and ``torch==B``.
 
-    ``used_by`` is a wheel as ``find_wheel`` takes it. Raises UsageError where the symbol history
+    ``used_by`` is a wheel as ``find_wheels`` takes it. Raises UsageError where the symbol history
     says nothing of one of them, and as reading the wheel does.
     """
     versions = (_release(before), _release(after))
     base, link = session.base, None
     if used_by is not None:
         with session.connect() as connection:
-            artifact = find_wheel(connection, used_by, target, session.world.cwd)
-            facts = read_facts(connection, artifact)
+            facts = read_wheel(session, connection, used_by, target)
         link = link_wheel(facts, base.history, base.load_rules, machine=target.machine)
     found = diff_torch(base.history, *versions, machine=target.machine, used_by=link)
     return DiffResult(diff=found)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from resolver.diagnosis.error_report import explain, find_setting
+from packaging.utils import canonicalize_name
+
+from resolver.diagnosis.error_report import INSTALLED, explain, find_setting
 from resolver.errors import UsageError
 from resolver.model.cuda import CudaVersion
 from resolver.model.fault import ErrorReport, Explained
@@ -90,7 +92,13 @@ def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
         def judge_here(wanted: tuple[Stated, ...], cuda: CudaVersion | None) -> Judgement:
             there = here if cuda is None else replace(here, cuda=cuda)
             asked = replace(wish, requirements=wanted, options=repeated)
-            return why(session, WhyRequest(target=there, wish=asked)).judgement
+            installed = frozenset(
+                canonicalize_name(requirement.name)
+                for requirement, origin in wanted
+                if origin == INSTALLED
+            )
+            judged = why(session, WhyRequest(target=there, wish=asked, installed=installed))
+            return judged.judgement
 
     report, judgement = explain(base, setting, world.probe_host(), judge_here, repeated)
     return ErrorResult(report=report, judgement=judgement, target=target)

@@ -8,11 +8,13 @@ from itertools import combinations
 from typing import Any
 
 from resolver.abi.inspect import Comparison, Inspection, compare_members, inspect_facts
+from resolver.abi.wheel import WheelFacts
+from resolver.errors import AbilockError, IndexFailure, UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target
-from resolver.usecase.pick_file import find_wheel
+from resolver.usecase.pick_file import find_wheels
 from resolver.usecase.requested import named_tags
-from resolver.usecase.session import Session, read_facts
+from resolver.usecase.session import Connection, Session, read_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +53,12 @@ class InspectResult:
 def inspect(
     session: Session, wheels: Sequence[str], platform: Target, *, full: bool = False
 ) -> InspectResult:
-    """Read wheels: files, addresses or releases. Raises as ``find_wheel`` and reading do."""
+    """Read wheels: files, addresses or releases. Raises as ``find_wheels`` and reading do."""
     base = session.base
     found = []
     with session.connect(_tags(wheels)) as connection:
         for text in wheels:
-            artifact = find_wheel(connection, text, platform, session.world.cwd)
-            facts = read_facts(connection, artifact, full=full)
+            facts = read_wheel(session, connection, text, platform, full=full)
             found.append(inspect_facts(facts, history=base.history, rules=base.load_rules))
     return InspectResult(
         wheels=tuple(found),
@@ -68,6 +69,31 @@ def inspect(
             for one, other in combinations(found, 2)
         ),
     )
+
+
+def read_wheel(
+    session: Session, connection: Connection, text: str, platform: Target, *, full: bool = False
+) -> WheelFacts:
+    """The facts of the wheel that an argument means, else of another build of the release.
+
+    The session is told where it is another build. Raises as ``find_wheels`` and reading do.
+    """
+    pack = session.base.pack
+    first: AbilockError | None = None
+    for artifact in find_wheels(connection, text, platform, session.world.cwd, pack.all):
+        known = artifact.sha256
+        kept = known and connection.store and connection.store.get(known, full=full)
+        if known and not kept and (shipped := pack.get(artifact.name, known, full=full)):
+            return shipped
+        try:
+            facts = read_facts(connection, artifact, full=full)
+        except (IndexFailure, UsageError) as error:
+            first = first or error
+            continue
+        if first is not None:
+            session.tell(f"{first}; {artifact.filename} of channel {artifact.channel} was read")
+        return facts
+    raise first or UsageError(f"no wheel of {text}")
 
 
 def _tags(texts: Sequence[str]) -> tuple[str, ...]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import (
+    InvalidWheelFilename,
+    NormalizedName,
+    canonicalize_name,
+    parse_wheel_filename,
+)
 
+from resolver.abi.wheel import WheelFacts
 from resolver.errors import Unreachable, UsageError
 from resolver.lockfile.read_lock import Pin
 from resolver.lockfile.requirements_txt import parse_requirement
@@ -23,21 +30,28 @@ from resolver.usecase.session import Connection
 # what an argument names
 
 
-def find_wheel(connection: Connection, text: str, target: Target, cwd: Path) -> Artifact:
-    """The wheel that an argument means: a file, an address, or a release on the indexes.
+def find_wheels(
+    connection: Connection,
+    text: str,
+    target: Target,
+    cwd: Path,
+    packed: Callable[[NormalizedName], Iterable[WheelFacts]] = lambda _: (),
+) -> list[Artifact]:
+    """The wheel that an argument means, and behind it the other builds of the release.
 
-    A range means its newest final release; a pre-release only where it names one or has no other,
-    a yanked file only where it names that version. Of one release the default index's file counts
-    before a channel's. Raises UsageError when there is none, and Unreachable where no place offline
-    knows the project.
+    An argument is a file, an address, or a release on the indexes. A range means its newest final
+    release; a pre-release only where it names one or has no other, a yanked file only where it
+    names that version. Of one release the default index's file counts before a channel's.
+    ``packed`` is the evidence that ships, of files that no listing has to name. Raises UsageError
+    when there is none, and Unreachable where no place offline knows the project.
     """
     if text.startswith(("https://", "http://")):
-        return _named(PurePosixPath(unquote(urlsplit(text).path)).name, url=text)
+        return [_named(PurePosixPath(unquote(urlsplit(text).path)).name, url=text)]
     if text.endswith(".whl"):
         file = cwd / text
         if not file.is_file():
             raise UsageError(f"no file {text}", hint="check the name, or write NAME==VERSION")
-        return _named(file.name, path=str(file.resolve()))
+        return [_named(file.name, path=str(file.resolve()))]
     requirement, _ = parse_requirement(text, "wheel")
     project = canonicalize_name(requirement.name)
     listings = list(connection.index.listings(project))
@@ -45,12 +59,20 @@ def find_wheel(connection: Connection, text: str, target: Target, cwd: Path) -> 
         artifact
         for listing in listings
         for artifact in listing.artifacts
-        if artifact.kind == "wheel" and not artifact.tags.isdisjoint(target.tags)
+        if artifact.kind == "wheel" and _fits(artifact, target)
     ]
     wanted = _wanted(requirement, wheels)
+    if not wanted and connection.index.offline:
+        shipped = [_shipped(facts) for facts in packed(project)]
+        wanted = _wanted(requirement, [a for a in shipped if _fits(a, target)])
     if wanted:
         newest = max(public_of(artifact.version) for artifact in wanted)
-        return _best([a for a in wanted if public_of(a.version) == newest], target)
+        rest = [a for a in wanted if public_of(a.version) == newest]
+        found = []
+        while rest:
+            found.append(_best(rest, target))
+            rest = [a for a in rest if _place(a) != _place(found[-1])]
+        return found
     if connection.index.offline and not any(listing.artifacts for listing in listings):
         raise Unreachable(
             f"nothing of {project} is cached, and --offline forbids network use",
@@ -85,12 +107,8 @@ def _contains(requirement: Requirement, artifact: Artifact) -> bool:
 
 def _best(files: Sequence[Artifact], target: Target) -> Artifact:
     """Of the files of one release; PEP 427: of two with equal tags the one of the higher build."""
-
-    def place(artifact: Artifact) -> tuple[bool, bool]:
-        return (artifact.origin == "snapshot", artifact.channel != DEFAULT_CHANNEL)
-
-    first = min(map(place, files))
-    there = [artifact for artifact in files if place(artifact) == first]
+    first = min(map(_place, files))
+    there = [artifact for artifact in files if _place(artifact) == first]
     newest = max(artifact.version for artifact in there)
     ranks = target.tag_rank
     return min(
@@ -100,6 +118,21 @@ def _best(files: Sequence[Artifact], target: Target) -> Artifact:
             tuple(-part for part in a.build[:1] if isinstance(part, int)),
             a.filename,
         ),
+    )
+
+
+def _place(artifact: Artifact) -> tuple[bool, bool]:
+    return (artifact.origin == "snapshot", artifact.channel != DEFAULT_CHANNEL)
+
+
+def _fits(artifact: Artifact, target: Target) -> bool:
+    return not artifact.tags.isdisjoint(target.tags)
+
+
+def _shipped(facts: WheelFacts) -> Artifact:
+    """The file of shipped evidence; of the default index, whose wheels ``learn`` reads."""
+    return replace(
+        _named(facts.filename), channel=DEFAULT_CHANNEL, origin="snapshot", sha256=facts.sha256
     )
 
 
@@ -147,7 +180,12 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
     if pin.url is not None or pin.path is not None:
         return _addressed(workspace, pin, files)
     if not pin.digests:
-        same = [a for a in group if pin.version.local is None or a.version == pin.version]
+        same = [a for a in group if a.version == pin.version]
+        if pin.version.local is None and any(a.version == pin.version for a in files):
+            # The release as an installer finds it: the default index's file before a channel's.
+            same.sort(key=lambda a: a.channel != DEFAULT_CHANNEL)
+        elif pin.version.local is None:
+            same = list(group)
         if same:
             return same[0]
     elif not held:

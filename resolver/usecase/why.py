@@ -6,23 +6,30 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from packaging.utils import NormalizedName
+
 from resolver.model.outcome import Alternative, Judgement, Pair
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target
 from resolver.solve.judge import judge
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
+from resolver.usecase.installed_pins import as_installed
 from resolver.usecase.requested import named_tags
 from resolver.usecase.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyRequest:
-    """The set, and the machine. ``notes`` are told with the answer."""
+    """The set, and the machine. ``notes`` are told with the answer.
+
+    The pins of ``installed`` projects are those of an environment, and mean its very files.
+    """
 
     target: Target
     wish: Request
     notes: tuple[str, ...] = ()
+    installed: frozenset[NormalizedName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,5 +99,7 @@ def why(session: Session, request: WhyRequest) -> WhyResult:
         return session.open_workspace(other, base=base, named_tags=tags)
 
     with elsewhere(request.target) as workspace:
+        wish, told = as_installed(workspace, wish, request.installed)
         judgement = judge(workspace, wish, elsewhere)
-    return WhyResult(judgement=replace(judgement, notes=(*judgement.notes, *request.notes)))
+    notes = (*judgement.notes, *told, *request.notes)
+    return WhyResult(judgement=replace(judgement, notes=notes))

@@ -18,7 +18,7 @@ from resolver import api
 from resolver.errors import Unreachable
 from resolver.model.artifact import Artifact, Listing
 from resolver.usecase.arguments import TargetKeywords, WheelKeywords
-from resolver.usecase.pick_file import find_wheel
+from resolver.usecase.pick_file import find_wheels
 from tests.cli.conftest import publish, server
 from tests.support.fakes import make_target
 from tests.support.server import Server
@@ -129,7 +129,7 @@ def test_the_default_index_before_a_channel(text: str, version: str) -> None:
         ("default", "2.7.0", "snapshot"),
     )
     connection: Any = SimpleNamespace(index=index)
-    found = find_wheel(connection, text, make_target(), Path())
+    found, *_ = find_wheels(connection, text, make_target(), Path())
     assert str(found.version) == version
 
 
