@@ -17,6 +17,7 @@ from resolver.model.reason import Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.usecase import check_lock as locks
+from resolver.usecase.answer import Answer
 from resolver.usecase.check_environment import simulate
 from resolver.usecase.session import Session
 from resolver.usecase.target_options import (
@@ -28,8 +29,8 @@ from resolver.usecase.target_options import (
 from resolver.usecase.world import World
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckResult(Answer):
     """The answer to ``check``. ``environment`` is what was looked at, None of a lock."""
 
     report: Report
@@ -67,9 +68,6 @@ class CheckResult:
         from resolver.render.render_json import document
 
         return document(check_model(self.report))
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def check_environment(

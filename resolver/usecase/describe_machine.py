@@ -13,12 +13,13 @@ from resolver.host.toolkit import probe_libstdcxx
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import TargetOptions
 from resolver.model.target import Target
+from resolver.usecase.answer import Answer
 from resolver.usecase.session import Session
 from resolver.usecase.target_options import make_target, with_project
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MachineResult(Answer):
     """The answer to ``target``. ``target`` is None where CUDA or GPU are not known: ``problem``.
 
     ``sources`` says of each value of the target where it comes from; ``libstdcxx`` is the newest
@@ -49,9 +50,6 @@ class MachineResult:
         return document(
             machine_model(self.target, self.sources, self.host, self.accelerator, self.libstdcxx)
         )
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def describe_machine(session: Session, options: TargetOptions) -> MachineResult:

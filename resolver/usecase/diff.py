@@ -13,12 +13,13 @@ from resolver.errors import UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target
 from resolver.model.version import parse_version
+from resolver.usecase.answer import Answer
 from resolver.usecase.inspect import read_wheel
 from resolver.usecase.session import Session
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DiffResult(Answer):
     """The answer to ``diff``."""
 
     diff: TorchDiff
@@ -36,9 +37,6 @@ class DiffResult:
         from resolver.render.render_json import document
 
         return document(DiffModel.model_validate(diff_to_json(self.diff)))
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def diff(

@@ -17,6 +17,7 @@ from resolver.model.outcome import Judgement
 from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.request import Request
+from resolver.usecase.answer import Answer
 from resolver.usecase.repeated import repeat
 from resolver.usecase.session import Session
 from resolver.usecase.target_options import make_target
@@ -36,8 +37,8 @@ class ErrorRequest:
     freezes: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ErrorResult(Answer):
     """The answer to ``why --error``. ``judgement`` is None where the set could not be judged."""
 
     report: ErrorReport
@@ -70,9 +71,6 @@ class ErrorResult:
         from resolver.render.render_json import document, error_model
 
         return document(error_model(self.report, self.judgement, self.target))
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:

@@ -12,13 +12,14 @@ from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError, IndexFailure, UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target
+from resolver.usecase.answer import Answer
 from resolver.usecase.pick_file import find_wheels
 from resolver.usecase.requested import named_tags
 from resolver.usecase.session import Connection, Session, read_facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InspectResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class InspectResult(Answer):
     """The answer to ``inspect``: each wheel, and of several which binaries each two share."""
 
     wheels: tuple[Inspection, ...]
@@ -45,9 +46,6 @@ class InspectResult:
         return document(
             InspectSetModel.model_validate({"wheels": documents, "comparisons": shared})
         )
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def inspect(

@@ -18,6 +18,7 @@ from resolver.solve import strategy
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
+from resolver.usecase.answer import Answer
 from resolver.usecase.requested import by_project, named_tags
 from resolver.usecase.session import Session
 
@@ -38,8 +39,8 @@ class ResolveRequest:
     fetch_hashes: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolveResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ResolveResult(Answer):
     """The answer to ``resolve``. ``lock`` is None on a conflict; ``day`` is when it was asked."""
 
     outcome: Outcome
@@ -101,9 +102,6 @@ class ResolveResult:
         from resolver.render.render_json import document, resolve_model
 
         return document(resolve_model(self.outcome))
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def resolve(session: Session, request: ResolveRequest) -> ResolveResult:

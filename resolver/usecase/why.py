@@ -14,6 +14,7 @@ from resolver.model.target import Target
 from resolver.solve.judge import judge
 from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
+from resolver.usecase.answer import Answer
 from resolver.usecase.installed_pins import as_installed
 from resolver.usecase.requested import named_tags
 from resolver.usecase.session import Session
@@ -32,8 +33,8 @@ class WhyRequest:
     installed: frozenset[NormalizedName] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhyResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WhyResult(Answer):
     """The answer to ``why``."""
 
     judgement: Judgement
@@ -84,9 +85,6 @@ class WhyResult:
         from resolver.render.render_json import document, why_model
 
         return document(why_model(self.judgement))
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 def why(session: Session, request: WhyRequest) -> WhyResult:
