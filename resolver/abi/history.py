@@ -67,7 +67,7 @@ class Match:
 
 
 class History:
-    """All names and masks. Values are immutable; ``with_build`` makes another.
+    """All names and masks.
 
     ``masks`` are the distinct bit masks, ``libraries`` the distinct names of libraries; ``table``
     holds for each symbol which of them are its.
@@ -102,14 +102,6 @@ class History:
         rows = ((name, number[mask], shelf[homes[name]]) for name, mask in bits.items())
         builds = tuple(build for build, _exports in ordered)
         return cls(builds, masks, libraries, NameTable.from_rows(rows))
-
-    def with_build(self, build: TorchBuild, exports: Mapping[str, str]) -> History:
-        """A history with one more column; the others keep their names.
-
-        Cost: about 2 s, since every name is written again.
-        """
-        columns = [(other, self.exports(index)) for index, other in enumerate(self.builds)]
-        return History.from_columns([*columns, (build, exports)])
 
     def __len__(self) -> int:
         return len(self.table)

@@ -83,29 +83,6 @@ def read_evidence(
     return facts
 
 
-def inspect_wheel(
-    source: ByteSource,
-    *,
-    filename: str,
-    history: History,
-    rules: Iterable[LoadRule],
-    sha256: str | None = None,
-    full: bool = False,
-    archs: Iterable[Arch] = (),
-    machine: str | None = None,
-    store: EvidenceStore | None = None,
-    workers: int = 8,
-) -> Inspection:
-    """Read a wheel and judge it against every torch build of its machine.
-
-    ``machine`` is the wheel's own where not given. Raises as ``read_evidence`` does.
-    """
-    wheel = read_evidence(
-        source, filename=filename, sha256=sha256, full=full, store=store, workers=workers
-    )
-    return inspect_facts(wheel, history=history, rules=rules, archs=archs, machine=machine)
-
-
 def inspect_facts(
     wheel: WheelFacts,
     *,

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from resolver.abi.elf import MACHINES, Header, parse_header
+from resolver.abi.elf import Header, parse_header
 from resolver.abi.elf_tables import (
     MAX_STRINGS,
     MAX_SYMBOLS,
@@ -245,6 +245,3 @@ def _count(view: _File, header: Header, tags: dict[int, int], symbols_at: int) -
             return hashes.symbols
     strings_at = _offset(header, tags, _DT_STRTAB) or symbols_at
     return max(0, strings_at - symbols_at) // SYMBOL_SIZE
-
-
-__all__ = ["MACHINES", "read_shared_object"]

@@ -90,14 +90,6 @@ def native_entries(source: ByteSource) -> tuple[Entry, ...]:
     return entries
 
 
-def list_members(source: ByteSource) -> tuple[Member, ...]:
-    """Native members with checksum and size only: one or two reads. Raises DamagedZip."""
-    return tuple(
-        Member(path=entry.path, crc32=entry.crc32, size=entry.size)
-        for entry in native_entries(source)
-    )
-
-
 def probe_wheel(
     source: ByteSource,
     *,

@@ -51,7 +51,7 @@ class TargetRules:
         self._target = target
         self._builds: dict[NormalizedName, list[Build]] = defaultdict(list)
         for build in knowledge.builds:
-            if build.machine in (target.machine, "any"):
+            if build.machine == target.machine:
                 self._builds[build.project].append(build)
         self._target_needs: tuple[HostNeed, ...] | None = None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from resolver.compat import schema, schema_load
 from resolver.compat.check_snapshot import check_records, read_snapshot
@@ -83,7 +82,6 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         if isinstance(fact, schema.TupleFact):
             problems += check_tuple(path, name, fact, known_channels, releases, held)
     problems += _check_strays(path, names)
-    problems += _check_hosts(path)
     return sorted(set(problems), key=lambda p: (p.file, p.id, p.what))
 
 
@@ -152,22 +150,4 @@ def _check_strays(path: Path, tuples: set[str]) -> Iterator[Problem]:
                 id="",
                 what="there is no tuple for these pins",
                 remedy="Remove the file, or restore the tuple.",
-            )
-
-
-def _check_hosts(path: Path) -> Iterator[Problem]:
-    """The default index is the user's own choice: no file names the public one's host."""
-    # Imported here: it loads requests and an HTML parser, which nothing else here needs.
-    from pypi_simple import PYPI_SIMPLE_ENDPOINT
-
-    host = urlsplit(PYPI_SIMPLE_ENDPOINT).hostname or ""
-    for file in sorted(path.rglob("*")):
-        if not file.is_file():
-            continue
-        if host.encode() in file.read_bytes():
-            yield Problem(
-                file=str(file.relative_to(path)),
-                id="",
-                what="the file names the host of the public package index",
-                remedy="Write 'the public index', or leave the address out.",
             )

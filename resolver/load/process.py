@@ -147,10 +147,6 @@ class Process:
         """Everything that is loaded, in order."""
         return tuple(self._state.identities.values())
 
-    def named(self, name: str) -> Mapped | None:
-        """The loaded object that answers this name."""
-        return self._state.names.get(name)
-
     def start(self, path: str) -> Loaded:
         """Begin with a program: it and what it needs are the global scope."""
         return self.open(path, make_global=True)

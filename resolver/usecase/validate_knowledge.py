@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name
 
@@ -12,6 +13,7 @@ from resolver.abi.pack import DIRECTORY, EvidencePack
 from resolver.compat.load import Problem, knowledge_path
 from resolver.compat.validate import validate
 from resolver.errors import KnowledgeError, UsageError
+from resolver.index.source import library_endpoint
 
 _ANY = ("channels.toml", "cuda.toml")
 
@@ -30,7 +32,8 @@ def validate_knowledge(path: Path | None = None, below: Path | None = None) -> t
             f"{directory} is no knowledge directory: it has no channels.toml",
             hint="name a copy of knowledge/, or add --overlay where it adds to what ships",
         )
-    return (*validate(directory, below), *_binary(directory, whole=below is None))
+    whole = below is None
+    return (*validate(directory, below), *_check_hosts(directory), *_binary(directory, whole=whole))
 
 
 def _binary(directory: Path, *, whole: bool) -> Iterator[Problem]:
@@ -57,4 +60,19 @@ def _binary(directory: Path, *, whole: bool) -> Iterator[Problem]:
                 id="",
                 what=error.message.removeprefix(f"{abi / DIRECTORY / name}: "),
                 remedy="Restore the file, or run abilock knowledge learn.",
+            )
+
+
+def _check_hosts(path: Path) -> Iterator[Problem]:
+    """The default index is the user's own choice: no file names the public one's host."""
+    host = urlsplit(library_endpoint()).hostname or ""
+    for file in sorted(path.rglob("*")):
+        if not file.is_file():
+            continue
+        if host.encode() in file.read_bytes():
+            yield Problem(
+                file=str(file.relative_to(path)),
+                id="",
+                what="the file names the host of the public package index",
+                remedy="Write 'the public index', or leave the address out.",
             )

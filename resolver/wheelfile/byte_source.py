@@ -33,32 +33,6 @@ class ByteSource(Protocol):
         ...
 
 
-class BytesSource:
-    """A file that is already in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._lock = threading.Lock()
-        self._read = 0
-
-    @property
-    def size(self) -> int:
-        """Length in bytes."""
-        return len(self._data)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes handed out so far."""
-        return self._read
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """The bytes from ``offset``; shorter at the end of the data."""
-        piece = self._data[offset : offset + length]
-        with self._lock:
-            self._read += len(piece)
-        return piece
-
-
 class FileSource:
     """A local file. Use it as a context manager, or close it.
 

@@ -9,8 +9,8 @@ from resolver.abi.diff import diff_torch
 from resolver.abi.inspect import (
     compare_members,
     inspect_facts,
-    inspect_wheel,
     machine_of,
+    read_evidence,
 )
 from resolver.abi.link import link_wheel
 from resolver.abi.wheel import Member
@@ -18,10 +18,10 @@ from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.render.inspection import render_comparison, render_diff, render_inspection
 from resolver.render.inspection_json import comparison_to_json, diff_to_json, inspection_to_json
-from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
+from tests.support.bytes_source import BytesSource
 
 HISTORY = small_history()
 RULES = KnowledgeBase().load_rules
@@ -141,7 +141,9 @@ def test_inspect_reads_a_wheel() -> None:
     elf = Elf(undefined=[CHECK_INT], filler=bytes(3000)).build()
     source = BytesSource(make_wheel({"demo/_C.so": elf}))
     name = "demo-1.0-cp312-cp312-linux_x86_64.whl"
-    found = inspect_wheel(source, filename=name, history=HISTORY, rules=(), full=True)
+    found = inspect_facts(
+        read_evidence(source, filename=name, sha256=None, full=True), history=HISTORY, rules=()
+    )
     document = inspection_to_json(found)
     assert document["links_with"] == {"torch": ["2.6.0", "2.8.0", "2.9.0", "2.9.1"]}
     assert document["members"][0]["device_code"] == []

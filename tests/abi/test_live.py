@@ -24,12 +24,14 @@ from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.history_file import load_history
 from resolver.abi.inspect import compare_members
 from resolver.abi.link import link_wheel
-from resolver.abi.wheel import list_members, native_entries, probe_member, probe_wheel
+from resolver.abi.wheel import native_entries, probe_member, probe_wheel
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import DeviceCode
-from resolver.wheelfile.byte_source import ByteSource, BytesSource
+from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.zip_reader import MemberStream, read_directory
 from tests.abi import live
+from tests.abi.wheels import list_members
+from tests.support.bytes_source import BytesSource
 
 pytestmark = pytest.mark.live
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolver.abi.wheel import list_members, probe_wheel
+from resolver.abi.wheel import probe_wheel
 from resolver.errors import DamagedData
 from resolver.model.cuda import DeviceCode
-from resolver.wheelfile.byte_source import BytesSource, FileSource
+from resolver.wheelfile.byte_source import FileSource
 from resolver.wheelfile.wheel_errors import (
     ChecksumMismatch,
     DamagedElf,
@@ -29,7 +29,8 @@ from resolver.wheelfile.wheel_errors import (
 from resolver.wheelfile.zip_reader import MemberStream, read_directory
 from tests.abi.elf_builder import Elf
 from tests.abi.test_fatbin import fatbin
-from tests.abi.wheels import deflate, make_wheel, raw_zip
+from tests.abi.wheels import deflate, list_members, make_wheel, raw_zip
+from tests.support.bytes_source import BytesSource
 
 NAME = "demo-1.0-cp312-cp312-linux_x86_64.whl"
 TORCH = "_ZN2at6Tensor5cloneEv"

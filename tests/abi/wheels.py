@@ -8,6 +8,9 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
+from resolver.abi.wheel import Member, native_entries
+from resolver.wheelfile.byte_source import ByteSource
+
 END = struct.Struct("<4sHHHHIIH")
 ENTRY = struct.Struct("<4sHHHHHHIIIHHHHHII")
 LOCAL = struct.Struct("<4sHHHHHIIIHH")
@@ -52,3 +55,11 @@ def raw_zip(
 def deflate(data: bytes) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
+
+
+def list_members(source: ByteSource) -> tuple[Member, ...]:
+    """Native members with checksum and size only: one or two reads."""
+    return tuple(
+        Member(path=entry.path, crc32=entry.crc32, size=entry.size)
+        for entry in native_entries(source)
+    )

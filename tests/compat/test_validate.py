@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pypi_simple
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from resolver.compat.record import write_pins, write_snapshot
 from resolver.compat.validate import validate
+from resolver.index.source import library_endpoint
+from resolver.usecase.validate_knowledge import validate_knowledge
 from tests.compat.conftest import BAD, BUILDS, CHANNELS, CUDA, GOOD, GPUS, torch_record
 
 Change = Callable[[Path], object]
@@ -272,6 +273,7 @@ def test_a_fault_is_named(database: Path, change: Change, expected: str) -> None
 
 
 def test_no_file_names_the_host_of_the_public_index(database: Path) -> None:
-    (database / "notes.txt").write_text(pypi_simple.PYPI_SIMPLE_ENDPOINT, encoding="utf-8")
-    (problem,) = validate(database)
+    (database / "notes.txt").write_text(library_endpoint(), encoding="utf-8")
+    assert validate(database) == []
+    problem = validate_knowledge(database)[0]
     assert str(problem) == "notes.txt: the file names the host of the public package index"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -453,3 +455,12 @@ def test_keyring_provider_of_files(machine: Machine) -> None:
 def test_keyring_provider_that_is_none(machine: Machine) -> None:
     with pytest.raises(UsageError, match="keyring-provider: 'gnome' is none"):
         machine.load(ABILOCK_KEYRING_PROVIDER="gnome")
+
+
+def test_the_public_index_is_read_without_its_library() -> None:
+    program = (
+        "import sys\nfrom resolver.index.source import library_endpoint\n"
+        "read = library_endpoint()\nassert 'pypi_simple' not in sys.modules\n"
+        "import pypi_simple\nassert read == pypi_simple.PYPI_SIMPLE_ENDPOINT\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
