@@ -10,7 +10,7 @@ from resolver.abi.demangle import demangle, likeness, overloads, pair_changes
 from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
 from resolver.errors import UsageError
-from resolver.model.reason import Grade
+from resolver.model.reason import Grade, weakest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def diff_torch(
         before=before,
         after=after,
         machine=machine,
-        grade=max(left.grade, right.grade, key=lambda grade: grade.rank),
+        grade=weakest((left.grade, right.grade)),
         removed=tuple(removed),
         added=tuple(added),
         changed=tuple(

@@ -21,10 +21,9 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.dependency import parse_requires_python
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Severity
+from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target
 
-PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
-MACHINES = ("x86_64", "aarch64")
 _NOTHING = SpecifierSet("<0")
 
 

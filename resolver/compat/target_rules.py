@@ -21,6 +21,7 @@ from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.stack import TORCH
 from resolver.model.target import Target, driver_text
 
 # The wheels whose version is a CUDA release, and which a CUDA build of torch pins.
@@ -35,7 +36,6 @@ _RUNTIMES = frozenset(
         ),
     )
 )
-_TORCH = canonicalize_name("torch")
 _CPU = "cpu"
 _UNKNOWN_RANK = 50
 _HIGHER_RANK = 100
@@ -110,7 +110,7 @@ class TargetRules:
         if metadata is not None:
             if pinned := self._pinned_cuda(metadata):
                 return str(pinned)
-            if artifact.name == _TORCH:
+            if artifact.name == TORCH:
                 return _CPU  # a CUDA build of torch pins its CUDA wheels since 2.0
         return None
 
@@ -118,8 +118,7 @@ class TargetRules:
         for requirement in metadata.requires:
             if canonicalize_name(requirement.name) not in _RUNTIMES:
                 continue
-            marker = requirement.marker
-            if marker and not marker.evaluate({**self._target.environment, "extra": ""}):
+            if not self._target.holds(requirement.marker):
                 continue
             for clause in requirement.specifier:
                 if clause.operator in ("==", "~="):

@@ -14,7 +14,7 @@ from packaging.version import Version
 from resolver.compat.gpu import find_gpu
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste
-from resolver.diagnosis.symbol_error import TORCH, FaultExplainer
+from resolver.diagnosis.symbol_error import FaultExplainer
 from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
@@ -27,11 +27,11 @@ from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement
 from resolver.model.plural import counted
 from resolver.model.reason import Reason
+from resolver.model.stack import COMPILERS, TORCH
 from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.command_line import resolve_command
 
-_NEVER = frozenset(map(canonicalize_name, ("triton", "pytorch-triton")))
 _NOTHING = Repeated()
 # Where the requirements of a set were stated that an error comes from.
 INSTALLED = "installed"
@@ -228,8 +228,8 @@ def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> 
 
     So do those that pin it, as the servers of known tuples: a cure has to keep them.
     """
-    native = {name for channel in known.channels for name in channel.projects} - _NEVER
-    native |= {name for known_tuple in known.tuples for name in known_tuple.packages} - _NEVER
+    native = {name for channel in known.channels for name in channel.projects} - COMPILERS
+    native |= {name for known_tuple in known.tuples for name in known_tuple.packages} - COMPILERS
     installed = setting.installed
     subjects = dict.fromkeys(fault.subject for fault in faults if fault.subject is not None)
     names = [TORCH, *(name for name in subjects if name != TORCH)]

@@ -23,9 +23,9 @@ from resolver.model.fault import (
 )
 from resolver.model.knowledge import Knowledge, Library
 from resolver.model.reason import Grade
+from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
 
-_TORCH = canonicalize_name("torch")
 # Library releases that brought a symbol: cases of pytorch/pytorch and NVIDIA's release notes.
 _COMPATIBILITY = "CUDA compatibility guide"
 _SYSTEM = {
@@ -91,7 +91,7 @@ class HostFaults:
         facts = []
         cuda = self._torch_cuda()
         if cuda is not None:
-            facts.append(("torch", f"{self._installed[_TORCH]} is a build for CUDA {cuda}"))
+            facts.append(("torch", f"{self._installed[TORCH]} is a build for CUDA {cuda}"))
         other = sorted(
             {
                 lib.project
@@ -108,7 +108,7 @@ class HostFaults:
         return facts
 
     def _torch_cuda(self) -> CudaVersion | None:
-        version = self._installed.get(_TORCH)
+        version = self._installed.get(TORCH)
         return CudaVersion.from_local(version.local) if version is not None else None
 
     @staticmethod
@@ -248,7 +248,7 @@ class HostFaults:
                 line=fault.line,
                 meaning=f"a warning without effect: {serving[-1]} code runs on {name}",
                 grade=Grade.DECLARED,
-                subject=_TORCH,
+                subject=TORCH,
                 facts=tuple(facts),
                 remedy="Nothing has to change for torch itself.",
             )
@@ -262,7 +262,7 @@ class HostFaults:
             line=fault.line,
             meaning=f"this build of torch holds no device code for {name}",
             grade=Grade.DECLARED,
-            subject=_TORCH,
+            subject=TORCH,
             facts=tuple(facts),
             remedy=remedy,
         )
@@ -270,7 +270,7 @@ class HostFaults:
     def _serving(self, arch: Arch, machine: str) -> str:
         """The nearest builds of torch with code for a GPU, in a line."""
         builds = builds_serving(
-            self._known.builds, _TORCH, arch, machine=machine, near=self._installed.get(_TORCH)
+            self._known.builds, TORCH, arch, machine=machine, near=self._installed.get(TORCH)
         )
         texts = [
             f"torch{','.join(sorted(map(str, b.versions)))}"
@@ -288,7 +288,7 @@ class HostFaults:
         if fault.serves is not None:
             facts.append(("driver", f"serves CUDA {fault.serves} at most"))
         if torch_cuda is not None:
-            facts.append(("torch", f"{self._installed[_TORCH]} is a build for CUDA {torch_cuda}"))
+            facts.append(("torch", f"{self._installed[TORCH]} is a build for CUDA {torch_cuda}"))
             release = self._known.cuda.get(torch_cuda)
             if release is not None:
                 floor = driver_text(release.driver_family)
@@ -352,7 +352,7 @@ class HostFaults:
 
 def local_cuda(installed: Mapping[NormalizedName, Version]) -> tuple[CudaVersion, str] | None:
     """The CUDA release that installed packages are for, with what says so; torch's word first."""
-    for name in (_TORCH, *sorted(installed.keys() - {_TORCH})):
+    for name in (TORCH, *sorted(installed.keys() - {TORCH})):
         version = installed.get(name)
         if version is not None and (cuda := CudaVersion.from_local(version.local)):
             return cuda, f"{name} {version}"

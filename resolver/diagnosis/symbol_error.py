@@ -39,8 +39,8 @@ from resolver.model.fault import (
     UnsupportedToolchain,
 )
 from resolver.model.reason import Grade
+from resolver.model.stack import TORCH
 
-TORCH = canonicalize_name("torch")
 # Symbols of NVIDIA's libraries by how they begin; the soname's beginning, for libraries.toml.
 _FOREIGN = (
     (re.compile(r"_*nvJitLink", re.I), "libnvJitLink.so"),

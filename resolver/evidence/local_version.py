@@ -9,17 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from packaging.utils import canonicalize_name
-
 from resolver.model.artifact import Artifact
 from resolver.model.host import CUDA, HostNeed
 from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
 
-_TORCH = canonicalize_name("torch")
 _NAMED = re.compile(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
 _CXX11 = re.compile(r"cxx11abi(true|false)")
 _CUDA = re.compile(r"(?:^|[^a-z])cu(\d{2})\d?(?!\d)")
@@ -94,7 +92,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 ),
             )
 
-        yield Bound(_TORCH, of_release, other_release, subject, text)
+        yield Bound(TORCH, of_release, other_release, subject, text)
     wanted = named_cxx11_abi(artifact)
     if wanted is not None:
         word = "new" if wanted else "old"
@@ -118,7 +116,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 ),
             )
 
-        yield Bound(_TORCH, of_abi, other_abi, subject, f"the {word} C++11 ABI")
+        yield Bound(TORCH, of_abi, other_abi, subject, f"the {word} C++11 ABI")
 
 
 def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
@@ -145,7 +143,7 @@ def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
             ),
         )
 
-    return Bound(_TORCH, of_pair, other, subject, text, by="those who pin it")
+    return Bound(TORCH, of_pair, other, subject, text, by="those who pin it")
 
 
 def declared_pair(extension: Artifact, torch: Artifact) -> Pair | None:

@@ -24,7 +24,7 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.target import Target
 
 CudaOf = Callable[[Artifact], str | None]
@@ -183,7 +183,7 @@ def inferred(reason: Reason, read: Read) -> Reason:
         return reason
     return replace(
         reason,
-        grade=max(reason.grade, read.grade, key=lambda grade: grade.rank),
+        grade=weakest((reason.grade, read.grade)),
         evidence=f"{read.sibling.filename} stands in for a file that was not read; "
         f"{reason.evidence}",
     )

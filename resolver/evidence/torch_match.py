@@ -19,7 +19,7 @@ from resolver.errors import AbilockError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_reader import Opener, key_of
 from resolver.model.artifact import Artifact
-from resolver.model.reason import Grade, Reason, Severity
+from resolver.model.reason import Grade, Reason, Severity, weakest
 from resolver.model.target import Target
 from resolver.wheelfile.byte_source import FileSource
 
@@ -110,7 +110,7 @@ class Torches:
         return tuple(
             replace(
                 reason,
-                grade=max(reason.grade, Grade.INFERRED, key=lambda grade: grade.rank),
+                grade=weakest((reason.grade, Grade.INFERRED)),
                 evidence=f"{reason.evidence}; {torch.name} {torch.version} was not read for "
                 f"{here}: the {there} build of the release was compared, and what is gone there is "
                 "gone here",

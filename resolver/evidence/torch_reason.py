@@ -8,7 +8,7 @@ from resolver.abi.history import Match
 from resolver.abi.verdict import link_evidence, torch_text
 from resolver.evidence.stand_in import Read
 from resolver.model.artifact import Artifact
-from resolver.model.reason import Code, Reason, Severity
+from resolver.model.reason import Code, Reason, Severity, weakest
 
 
 def no_torch(subject: str, read: Read) -> Reason:
@@ -41,7 +41,7 @@ def overdeclared(
         needs=f"torch{refused}, says its metadata",
         found=f"bytes that link with {works}",
         works_with=works,
-        grade=max(read.grade, match.grade, key=lambda grade: grade.rank),
+        grade=weakest((read.grade, match.grade)),
         evidence=f"Requires-Dist of {extension.filename}; {link_evidence(read.link, match)}",
         remedy="its authors pin what they test: lift the pin with --override only to try",
     )

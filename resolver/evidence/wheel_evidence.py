@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -43,13 +42,10 @@ from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
-
-TORCH = canonicalize_name("torch")
-# They are called by torch and link with nothing of it.
-_NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
 
 
 class WheelEvidence:
@@ -85,7 +81,7 @@ class WheelEvidence:
         self._rules = base.load_rules
         names = {name for channel in base.facts.channels for name in channel.projects}
         names |= {name for rule in self._rules for name in rule.projects}
-        self._named = frozenset(names) - _NEVER
+        self._named = frozenset(names) - NO_EXTENSIONS
 
     def close(self) -> None:
         """Let the readers go."""
@@ -111,7 +107,7 @@ class WheelEvidence:
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
         """Start reading the files whose projects are known to link with torch."""
         for artifact in artifacts:
-            if artifact.name in self._named and _is_native(artifact):
+            if artifact.name in self._named and artifact.is_native:
                 self._reader.start(artifact)
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
@@ -207,7 +203,7 @@ class WheelEvidence:
         return Pair(
             extension=names[0],
             torch=names[1],
-            grade=max(read.grade, match.grade, key=lambda grade: grade.rank),
+            grade=weakest((read.grade, match.grade)),
             symbols=len(read.link.symbols),
             evidence=text,
             summary=_summary(read, match.index),
@@ -343,7 +339,8 @@ class WheelEvidence:
         return [
             requirement.specifier
             for requirement in metadata.requires
-            if canonicalize_name(requirement.name) == TORCH and self._applies(requirement)
+            if canonicalize_name(requirement.name) == TORCH
+            and self._target.holds(requirement.marker)
         ]
 
     def _check(self, subject: str, torch: Artifact, read: Read) -> list[Reason]:
@@ -356,13 +353,9 @@ class WheelEvidence:
     # reading
 
     def _may_link(self, artifact: Artifact, metadata: Metadata) -> bool:
-        if artifact.name in _NEVER or not _is_native(artifact):
+        if artifact.name in NO_EXTENSIONS or not artifact.is_native:
             return False
         return artifact.name in self._named or bool(self._declared(metadata))
-
-    def _applies(self, requirement: Requirement) -> bool:
-        marker = requirement.marker
-        return marker is None or marker.evaluate({**self._target.environment, "extra": ""})
 
     def _read(self, artifact: Artifact) -> Read | None:
         key = key_of(artifact)
@@ -384,10 +377,6 @@ class WheelEvidence:
             machine=machine or self._target.machine,
             archs=self._target.archs,
         )
-
-
-def _is_native(artifact: Artifact) -> bool:
-    return artifact.kind == "wheel" and any(tag.platform != "any" for tag in artifact.tags)
 
 
 def _summary(read: Read, column: int) -> str:

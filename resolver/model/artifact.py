@@ -51,6 +51,11 @@ class Artifact:
     alternates: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
 
+    @property
+    def is_native(self) -> bool:
+        """Whether it is a wheel for some platforms only, so that it may hold libraries."""
+        return self.kind == "wheel" and any(tag.platform != "any" for tag in self.tags)
+
 
 class LazyArtifacts(Sequence[Artifact]):
     """The files of a long listing, made when a version is asked for.

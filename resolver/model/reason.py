@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -67,6 +68,11 @@ class Grade(StrEnum):
     def rank(self) -> int:
         """0 for the best grade; larger is weaker."""
         return list(Grade).index(self)
+
+
+def weakest(grades: Iterable[Grade], default: Grade = Grade.MEASURED) -> Grade:
+    """How a conclusion is known by how its grounds are; ``default`` without grounds."""
+    return max(grades, key=lambda grade: grade.rank, default=default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

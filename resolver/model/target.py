@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from packaging.markers import Marker
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
@@ -110,6 +111,10 @@ class Target:
     def tags(self) -> frozenset[Tag]:
         """The same tags without their order: two sets are compared by the smaller one."""
         return frozenset(self.tag_rank)
+
+    def holds(self, marker: Marker | None, extra: str = "") -> bool:
+        """Whether a marker holds here; no marker always does."""
+        return marker is None or marker.evaluate({**self.environment, "extra": extra})
 
     @cached_property
     def environment(self) -> dict[str, str]:

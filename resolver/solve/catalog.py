@@ -21,6 +21,7 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.target import Target
+from resolver.model.version import public_of
 from resolver.solve.ports import Rules
 
 # Lines of metadata are shown up to so many characters.
@@ -54,7 +55,7 @@ class Catalog:
         self._listings = listings
         self._versions: dict[Version, list[Version]] = {}
         for version in {version for listing in listings for version in listing.versions}:
-            self._versions.setdefault(_public(version), []).append(version)
+            self._versions.setdefault(public_of(version), []).append(version)
         self.publics = tuple(sorted(self._versions, reverse=True))
         self._groups: dict[Version, tuple[Artifact, ...]] = {}
 
@@ -401,10 +402,6 @@ def placeholder(artifact: Artifact, metadata: Metadata | Reason) -> Reason | Non
         evidence=f"members of {artifact.filename} on channel {artifact.channel}",
         remedy="choose another release, or the project that the name stands in for",
     )
-
-
-def _public(version: Version) -> Version:
-    return version.__replace__(local=None)
 
 
 class _Descending:

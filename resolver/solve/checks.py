@@ -10,8 +10,8 @@ from resolver.model.artifact import Artifact
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.outcome import Check, Outcome, Package
 from resolver.model.reason import Grade
+from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
-from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
 
 _CPU = "cpu"
@@ -31,7 +31,7 @@ def find_checks(
     told = 0
     for package in outcome.packages:
         name = package.artifact.name
-        if name == TORCH or (name in asked and _is_native(package.artifact)):
+        if name == TORCH or (name in asked and package.artifact.is_native):
             checks += _of_package(workspace, package)
         elif name not in linked:
             told += 1
@@ -126,7 +126,3 @@ def build_of(knowledge: Knowledge, artifact: Artifact, machine: str) -> Build | 
         ):
             return build
     return None
-
-
-def _is_native(artifact: Artifact) -> bool:
-    return any(tag.platform != "any" for tag in artifact.tags)

@@ -12,9 +12,10 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Judgement, Outcome, Pair
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
-from resolver.model.version import pinned
+from resolver.model.version import pinned, public_of
 from resolver.solve.alternatives import find_alternatives
 from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
@@ -22,7 +23,7 @@ from resolver.solve.neighbour import Elsewhere
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.source import build_advice
-from resolver.solve.strategy import TORCH, resolve
+from resolver.solve.strategy import resolve
 from resolver.solve.workspace import Workspace
 
 
@@ -109,7 +110,7 @@ def _named_file(
     version = None if specifier is None else pinned(specifier)
     if specifier is None or version is None:
         return None
-    public = version.__replace__(local=None)
+    public = public_of(version)
     return next(
         (
             artifact
@@ -223,4 +224,4 @@ def _accepted_grade(
         files = [p.artifact for p in outcome.packages if p.artifact.name in asked]
         known = map(workspace.rules.grade_of, files)
         grades = [grade for grade in known if grade is not None]
-    return max(grades, key=lambda grade: grade.rank, default=Grade.DECLARED)
+    return weakest(grades, Grade.DECLARED)

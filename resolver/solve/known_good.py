@@ -18,6 +18,7 @@ from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Outcome
 from resolver.model.reason import Grade, Severity
 from resolver.model.target import Target
+from resolver.model.version import public_of
 from resolver.solve.candidate import Wanted
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
@@ -164,8 +165,8 @@ class Choice:
             package = None if name is None else answer.package(name)
             if name is None or package is None or name not in members:
                 continue
-            ours = package.artifact.version.__replace__(local=None)
-            theirs = members[name].__replace__(local=None)
+            ours = public_of(package.artifact.version)
+            theirs = public_of(members[name])
             if ours != theirs:
                 if ours > theirs:
                     self.notes.append(

@@ -17,7 +17,8 @@ from resolver.model.command import Repeated
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import CUDA, PYTHON
 from resolver.model.outcome import Alternative, Change, Outcome
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.stack import CURRENT_PYTHONS, TORCH
 from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.model.version import pinned
@@ -25,7 +26,7 @@ from resolver.solve.command_line import pinned_to, resolve_command
 from resolver.solve.near import Distance, distance
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
-from resolver.solve.strategy import TORCH, attempt
+from resolver.solve.strategy import attempt
 from resolver.solve.window import Window
 from resolver.solve.workspace import Workspace
 
@@ -34,7 +35,7 @@ MAX_DROPS = 3
 _CUDA_TRIALS = 2
 _PYTHON_TRIALS = 2
 _FAR_TRIALS = 3
-_PYTHONS = tuple(Version(f"3.{minor}.0") for minor in range(10, 15))
+_PYTHONS = tuple(Version(f"{python}.0") for python in CURRENT_PYTHONS)
 _OF_CUDA = frozenset({Code.CUDA_MISMATCH, Code.NO_DEVICE_CODE, Code.DRIVER_TOO_OLD})
 
 # Opens the same indexes for another target.
@@ -310,7 +311,7 @@ class Neighbours:
         asked = {canonicalize_name(requirement.name) for requirement in trial.requirements}
         about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked]
         whole = outcome.tuple_.grade if outcome.tuple_ is not None else Grade.DECLARED
-        return max((p.grade for p in about), key=lambda grade: grade.rank, default=whole)
+        return weakest((p.grade for p in about), whole)
 
     def _rank(self, alternative: Alternative) -> tuple[object, ...]:
         """What is known first, all that was asked for, fewest changes, best known, smallest."""

@@ -9,12 +9,10 @@ from packaging.utils import NormalizedName, canonicalize_name
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Grade
+from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.solve.ports import Evidence
 
-_TORCH = canonicalize_name("torch")
 _PINS = frozenset({"==", "===", "~="})
-# They bring code of their own that torch calls, not the other way round: nothing links with torch.
-_NOT_EXTENSIONS = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
 
 
 def find_pairs(
@@ -28,7 +26,7 @@ def find_pairs(
 
     ``witnesses`` are the known-good sets that may speak for a pair, whether chosen or not.
     """
-    torch = next((p for p in packages if p.artifact.name == _TORCH), None)
+    torch = next((p for p in packages if p.artifact.name == TORCH), None)
     if torch is None:
         return ()
     channel_projects = {name for channel in knowledge.channels for name in channel.projects}
@@ -44,11 +42,11 @@ def find_pairs(
 
 def is_extension(package: Package, channel_projects: set[NormalizedName]) -> bool:
     """A platform wheel that depends on torch, or comes from a channel of torch extensions."""
-    if package.artifact.name in _NOT_EXTENSIONS:
+    if package.artifact.name in NO_EXTENSIONS:
         return False
     if all(tag.platform == "any" for tag in package.artifact.tags):
         return False
-    return _TORCH in package.dependencies or package.artifact.name in channel_projects
+    return TORCH in package.dependencies or package.artifact.name in channel_projects
 
 
 def _witness(
@@ -60,7 +58,7 @@ def _witness(
         members = known.packages_for(machine)
         if (
             members.get(package.artifact.name) == package.artifact.version
-            and members.get(_TORCH) == torch.artifact.version
+            and members.get(TORCH) == torch.artifact.version
         ):
             found.append(known)
     return min(found, key=lambda known: known.grade.rank, default=None)
@@ -118,7 +116,7 @@ def _declared(
     """Who says that the two belong together; with ``pinned`` only who names one release."""
     for requirement in package.metadata.requires:
         specifier = requirement.specifier
-        if canonicalize_name(requirement.name) != _TORCH or not specifier:
+        if canonicalize_name(requirement.name) != TORCH or not specifier:
             continue
         if not specifier.contains(torch.artifact.version, prereleases=True):
             continue  # it was overridden

@@ -17,6 +17,7 @@ from packaging.version import Version
 from resolver.model.host import HostNeed
 from resolver.model.proof import Kind, Proof, Step
 from resolver.model.reason import Reason
+from resolver.model.version import public_of
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.leaves import Edge, Fact, Leaves
 from resolver.solve.provider import Problem, Provider
@@ -274,7 +275,7 @@ class _Prover:
         catalog = self._workspace.catalog(NormalizedName(identifier.partition("[")[0]))
         if len(versions) == 1:
             return f"{identifier} {versions[0]}"
-        publics = {version.__replace__(local=None) for version in versions}
+        publics = {public_of(version) for version in versions}
         if len(publics) == len(catalog.publics):
             return f"every {identifier} ({versions[0]} to {versions[-1]})"
         spans = _spans(sorted(publics), sorted(catalog.publics))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import NormalizedName
 from packaging.version import Version
 from resolvelib import AbstractProvider
 from resolvelib.resolvers import RequirementInformation
@@ -15,6 +15,8 @@ from resolvelib.resolvers import RequirementInformation
 from resolver.model.artifact import Artifact
 from resolver.model.host import BYTES, CUDA, FILE, HostNeed
 from resolver.model.reason import Grade
+from resolver.model.stack import TORCH
+from resolver.model.version import public_of
 from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.catalog import placeholder
@@ -23,7 +25,6 @@ from resolver.solve.propagate import Cause, Forced
 from resolver.solve.workspace import Workspace
 
 Information = RequirementInformation[Need, AnyCandidate]
-TORCH = canonicalize_name("torch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +306,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             return
         wanted = [need.specifier for need in all_needs if isinstance(need, Wanted)]
         preferred = self._problem.preferences.get(project, ())
-        for public in dict.fromkeys([*map(_public, preferred), *catalog.publics]):
+        for public in dict.fromkeys([*map(public_of, preferred), *catalog.publics]):
             if not any(
                 all(specifier.contains(version, prereleases=True) for specifier in wanted)
                 for version in catalog.versions(public)
@@ -389,10 +390,6 @@ def ordered(roots: Sequence[Need]) -> list[Need]:
     The newest extension with the torch it was built for beats the newest torch with an old one.
     """
     return sorted(roots, key=lambda need: need.identifier == TORCH)
-
-
-def _public(version: Version) -> Version:
-    return version.__replace__(local=None)
 
 
 def _rank(version: Version, preferred: Sequence[Version]) -> int:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
-
 from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.stack import TORCH
 from resolver.solve.after import STRICT, Nogood
 from resolver.solve.candidate import Candidate
 from resolver.solve.chosen import packages_of
 from resolver.solve.pairs import find_pairs
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
-
-_TORCH = canonicalize_name("torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Loads:
             if reason.severity is not Severity.FATAL:
                 continue
             names = {text.split(" ")[0] for text in (reason.subject, reason.object or "") if text}
-            files = [a for n, a in chosen.items() if n in names or n == _TORCH] or chosen.values()
+            files = [a for n, a in chosen.items() if n in names or n == TORCH] or chosen.values()
             found.append(
                 Nogood(
                     frozenset(map(Candidate.of, files)),

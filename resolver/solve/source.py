@@ -14,9 +14,9 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.model.version import pinned
-from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
 
 # Another build of the same release would do away with these.
@@ -32,8 +32,6 @@ _BUILDABLE = frozenset(
         Code.PLATFORM_UNSUPPORTED,
     }
 )
-# torch itself, and what comes as a whole stack: nobody builds them to mend a set.
-_NEVER = frozenset(map(canonicalize_name, ("torch", "triton", "pytorch-triton")))
 _GITHUB = "https://github.com/"
 
 
@@ -61,7 +59,12 @@ def build_advice(
         if subject is None or reason.severity is not Severity.FATAL:
             continue
         name, version = subject
-        if reason.code not in _BUILDABLE or name in _NEVER or name in served or name in found:
+        if (
+            reason.code not in _BUILDABLE
+            or name in NO_EXTENSIONS
+            or name in served
+            or name in found
+        ):
             continue
         if (TORCH not in asked and name not in beside) or _is_pure(workspace, name, version):
             continue

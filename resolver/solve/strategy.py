@@ -9,13 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.host import CUDA, FILE, HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Outcome
 from resolver.model.reason import Reason, Severity
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
@@ -29,8 +30,6 @@ from resolver.solve.set_rules import Loads, Verified, pairs_of
 from resolver.solve.solution import Solution
 from resolver.solve.trust import solve_trusted
 from resolver.solve.workspace import Workspace
-
-TORCH = canonicalize_name("torch")
 
 
 def resolve(workspace: Workspace, request: Request) -> Outcome:

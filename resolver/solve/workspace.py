@@ -173,16 +173,11 @@ class Workspace:
         elif extra not in metadata.extras:
             return  # as pip and uv: an extra that a release does not have adds nothing
         for requirement in metadata.requires:
-            marker = requirement.marker
+            always = self.target.holds(requirement.marker)
             if extra is None:
-                if marker is not None and not marker.evaluate(
-                    {**self.target.environment, "extra": ""}
-                ):
+                if not always:
                     continue
-            elif marker is None or not (
-                marker.evaluate({**self.target.environment, "extra": extra})
-                and not marker.evaluate({**self.target.environment, "extra": ""})
-            ):
+            elif always or not self.target.holds(requirement.marker, extra):
                 continue
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
 

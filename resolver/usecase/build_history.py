@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from resolver.abi.build import extend_history, read_torch_wheel
@@ -16,9 +15,9 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
+from resolver.model.stack import TORCH
 from resolver.usecase.session import Connection, Session
 
-_TORCH = canonicalize_name("torch")
 _OLDEST = Version("2.4.0")
 # The first one of a release makes its column; the others are read to prove that they agree.
 _INTERPRETERS = ("cp312", "cp311", "cp313")
@@ -75,7 +74,7 @@ def _release(text: str) -> Version:
 
 
 def _torch_wheels(connection: Connection, releases: set[Version]) -> Iterator[Artifact]:
-    for listing in connection.index.listings(_TORCH):
+    for listing in connection.index.listings(TORCH):
         for version in sorted(listing.versions):
             if version < _OLDEST or version.is_prerelease or (releases and version not in releases):
                 continue

@@ -23,10 +23,10 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.host import BYTES, HostNeed
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
+from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.solve.chosen import file_remarks
 from resolver.solve.judge import superseded
-from resolver.solve.strategy import TORCH
 from resolver.solve.workspace import Workspace
 from resolver.usecase.installed_pins import builds_note, default_files
 from resolver.usecase.pick_file import choose
@@ -34,8 +34,6 @@ from resolver.usecase.session import Session, links_of
 
 # What says that a package was not judged.
 _UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.UNREADABLE)
-# They are called by torch and link with nothing of it.
-_CALLED = frozenset((TORCH, "triton", "pytorch-triton"))
 
 
 def stated_target(path: Path) -> dict[str, str]:
@@ -177,8 +175,11 @@ def _unread(
     names = {name for channel in base.facts.channels for name in channel.projects}
     names |= {name for rule in base.load_rules for name in rule.projects}
     for artifact in artifacts:
-        native = any(tag.platform != "any" for tag in artifact.tags)
-        if not native or artifact.name in _CALLED or links.link_of(artifact) is not None:
+        if (
+            not artifact.is_native
+            or artifact.name in NO_EXTENSIONS
+            or links.link_of(artifact) is not None
+        ):
             continue
         if artifact.name in names or _wants_torch(workspace, artifact):
             yield _unverified(
@@ -190,10 +191,8 @@ def _unread(
 
 def _wants_torch(workspace: Workspace, artifact: Artifact) -> bool:
     metadata = workspace.metadata(artifact)
-    values = {**workspace.target.environment, "extra": ""}
     return isinstance(metadata, Metadata) and any(
-        canonicalize_name(each.name) == TORCH
-        and (each.marker is None or each.marker.evaluate(values))
+        canonicalize_name(each.name) == TORCH and workspace.target.holds(each.marker)
         for each in metadata.requires
     )
 
@@ -203,13 +202,12 @@ def _absent(workspace: Workspace, torch: Artifact | None, lock: LockFile) -> lis
     metadata = None if torch is None else workspace.metadata(torch)
     if not isinstance(metadata, Metadata):
         return []
-    values = {**workspace.target.environment, "extra": ""}
     names = {pin.name for pin in lock.pins}
     return [
         requirement.name
         for requirement in metadata.requires
         if canonicalize_name(requirement.name) not in names
-        and (requirement.marker is None or requirement.marker.evaluate(values))
+        and workspace.target.holds(requirement.marker)
     ]
 
 
@@ -242,12 +240,11 @@ def _file(
 def _unmet(metadata: Metadata, lock: LockFile, target: Target) -> Iterator[Reason]:
     """Requirements that another pin of the lock does not meet: its tool was told to override."""
     pins = {pin.name: pin.version for pin in lock.pins}
-    values = {**target.environment, "extra": ""}
     for requirement in metadata.requires:
         version = pins.get(canonicalize_name(requirement.name))
         if version is None or requirement.specifier.contains(version, prereleases=True):
             continue
-        if requirement.marker is not None and not requirement.marker.evaluate(values):
+        if not target.holds(requirement.marker):
             continue
         yield Reason(
             code=Code.VERSION_CONFLICT,

@@ -26,6 +26,7 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.options import IndexOptions
 from resolver.model.plural import counted
+from resolver.model.stack import CURRENT_PYTHONS, MACHINES
 from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.render.render_text import conflict_text
@@ -34,8 +35,6 @@ from resolver.solve.request import Request
 from resolver.solve.workspace import Workspace
 from resolver.usecase.session import Connection, Session, parse_day, read_facts
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-MACHINES = ("x86_64", "aarch64")
 # Files for a newer glibc are recorded too: the target decides which of them it takes.
 _GLIBC = (2, 39)
 
@@ -165,7 +164,7 @@ def _releases(known: Knowledge, connection: Connection, requirement: Requirement
 
 
 def _platforms(known: Knowledge) -> Iterator[Target]:
-    for python in PYTHONS:
+    for python in CURRENT_PYTHONS:
         for machine in MACHINES:
             yield Target(
                 cuda=max(known.cuda),
@@ -178,7 +177,7 @@ def _platforms(known: Knowledge) -> Iterator[Target]:
 
 def targets(known: KnownTuple) -> Iterator[Target]:
     """Every target that a set speaks for, by Python and machine."""
-    for python in PYTHONS:
+    for python in CURRENT_PYTHONS:
         version = Version(f"{python}.0")
         if known.python is not None and not known.python.contains(version):
             continue

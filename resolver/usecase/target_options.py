@@ -17,13 +17,12 @@ from resolver.index.project import TARGET_KEYS, Project
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import PlatformOptions, TargetOptions
+from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target, driver_text
 from resolver.usecase.world import World
 
-MACHINES = ("x86_64", "aarch64")
 # Wheels are looked at whatever glibc they want; PEP 600 tags end where glibc does.
 _NEWEST_GLIBC = (2, 60)
-PYTHONS = tuple(f"3.{minor}" for minor in range(8, 16))
 
 
 def make_target(
