@@ -113,7 +113,7 @@ def test_why_as_json(run: Run) -> None:
     assert len(commands) == len(set(commands))
     assert commands[0] == (
         "abilock resolve sgl-kernel==0.3.21+cu130 torch==2.9.1+cu130 --cuda 13.0 --arch sm120 "
-        "--python 3.12 --machine x86_64 --glibc 2.35"
+        "--python 3.12 --machine x86_64 --glibc 2.35 --offline"
     )
 
 
