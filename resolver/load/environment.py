@@ -27,9 +27,9 @@ class Environment:
     """Where an environment lies, and what it is made of.
 
     ``python`` is its interpreter, None where there is none that can be read; ``version`` its
-    ``(major, minor)``. ``path`` are the directories with packages, in the order of sys.path.
-    ``dangling`` says which link should be the interpreter and leads nowhere. ``stale`` are records
-    of releases that are no longer there.
+    ``(major, minor)``, and ``free_threaded`` whether it is a build without the lock. ``path`` are
+    the directories with packages, in the order of sys.path. ``dangling`` says which link should be
+    the interpreter and leads nowhere. ``stale`` are records of releases that are no longer there.
     """
 
     prefix: str
@@ -41,6 +41,14 @@ class Environment:
     notes: tuple[str, ...] = ()
     dangling: str | None = None
     stale: tuple[Stale, ...] = ()
+    free_threaded: bool = False
+
+    @property
+    def python_short(self) -> str | None:
+        """``3.12`` or ``3.13t``; None where it is not known."""
+        if self.version is None:
+            return None
+        return "{}.{}".format(*self.version) + ("t" if self.free_threaded else "")
 
     def find(self, name: str) -> Distribution | None:
         """The distribution of that normalized name: of two, the one that comes first."""
@@ -93,6 +101,7 @@ def load_environment(path: Path) -> Environment:
         notes=tuple(notes),
         dangling=layout.dangling,
         stale=stale,
+        free_threaded=python is not None and python.free_threaded,
     )
 
 

@@ -269,8 +269,10 @@ def _roots(
             continue
         name = member.rsplit("/", 1)[-1]
         tag = _TAGGED.search(name)
-        if tag and tag[1] and environment.version and tag[1] != "{}{}".format(*environment.version):
-            continue
+        if tag and tag[1] and environment.python_short is not None:
+            own = environment.python_short.replace(".", "")
+            if own != f"{tag[1]}{tag[2]}":
+                continue  # of another Python
         plain = name.startswith("lib") and not tag and not _requires_torch(distribution)
         if plain or not member.endswith(".so"):
             continue

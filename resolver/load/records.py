@@ -92,12 +92,12 @@ def _twice(environment: Environment, around: Surroundings) -> Iterator[Reason]:
 def _interpreter(environment: Environment) -> Iterator[Reason]:
     if environment.dangling is None:
         return
-    version = "" if environment.version is None else " {}.{}".format(*environment.version)
-    kept = ("--allow-existing", *(("--python", version.strip()) if version else ()))
+    version = environment.python_short
+    kept = ("--allow-existing", *(("--python", version) if version else ()))
     yield Reason(
         code=Code.BROKEN_INSTALL,
         severity=Severity.FATAL,
-        subject=f"Python{version}",
+        subject=f"Python {version}" if version else "Python",
         needs="an interpreter",
         found=environment.dangling,
         evidence=f"the links of {environment.prefix}/bin",

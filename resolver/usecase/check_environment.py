@@ -183,6 +183,7 @@ def _stand_in(environment: Environment, host: Host, archs: tuple[Arch, ...] = ()
         cuda=CudaVersion(13, 0),
         archs=archs,
         python=Version(f"{python[0]}.{python[1]}.0") if python else Version(host.python),
+        free_threaded=environment.free_threaded if python else host.free_threaded,
         machine=host.machine,
         glibc=host.glibc or DEFAULT_GLIBC,
     )

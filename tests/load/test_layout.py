@@ -10,6 +10,7 @@ import pytest
 
 from resolver.load.environment import Environment, load_environment
 from resolver.load.search import LoaderHost
+from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code
 from resolver.usecase import check_environment
 from tests.load.world import World, elf
@@ -99,9 +100,15 @@ def test_two_pythons_in_a_prefix(
 def test_a_free_threaded_environment(tmp_path: Path) -> None:
     world = World(tmp_path / "env", "lib/python3.13t/site-packages")
     (world.prefix / "pyvenv.cfg").write_text("home = /nowhere\nversion_info = 3.13.0\n")
-    world.install("pkg", "1.0")
+    module = elf(None, defined=("PyInit_ext",)).build()
+    world.install("pkg", "1.0", {"ext.cpython-313t-x86_64-linux-gnu.so": module})
+    world.install("of-313", "1.0", {"ext.cpython-313-x86_64-linux-gnu.so": BROKEN})
     found = load_environment(world.prefix)
-    assert (found.version, names(found)) == ((3, 13), ["pkg"])
+    assert (found.version, found.python_short, len(found.distributions)) == ((3, 13), "3.13t", 2)
+    report = world.check(cuda=CudaVersion(13, 0))
+    assert (report.verdict, report.members_checked) == ("ok", 1)
+    assert report.target is not None
+    assert report.target.python_short == "3.13t"
 
 
 def test_debians_directories(tmp_path: Path) -> None:
