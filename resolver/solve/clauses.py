@@ -1,8 +1,9 @@
 """What was read of an index, as clauses: who wants whom, and what must not be chosen together.
 
 A variable a candidate, and one a requirement: a candidate that was read implies its requirements,
-a requirement implies one of the candidates that satisfy it, and of a project at most one file is
-chosen. A candidate that was not read implies nothing, so that what fails here fails for good.
+a requirement excludes the candidates that do not satisfy it and implies one of those that do, and
+of a project at most one file is chosen. A candidate that was not read implies nothing, and of the
+candidates only the best are named until the others are needed: what fails here fails for good.
 
 A pre-release implies besides that a chosen candidate names one. Who does grows as candidates are
 read; ``waiting`` holds, by pre-release, the literal for those to come. That a chosen candidate is
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
@@ -20,14 +22,18 @@ from packaging.utils import NormalizedName
 from resolver.model.host import HostNeed
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
-from resolver.solve.provider import Provider
+from resolver.solve.provider import Provider, accepts
 from resolver.solve.sat import AtMostOne, Sat
+
+# Most requirements are met by the newest release that satisfies them: old ones cost to look up.
+_AT_ONCE = 3
 
 
 class Clauses:
     """The clauses of one problem over a solver; they only grow.
 
-    ``counts`` gives the literal under which a requirement counts, None for always.
+    ``counts`` gives the literal under which a requirement counts, None for always. ``at_once`` is
+    how many candidates a requirement names before it is exhausted, None for all.
     """
 
     def __init__(
@@ -35,12 +41,17 @@ class Clauses:
         provider: Provider,
         sat: Sat,
         counts: Callable[[AnyCandidate, Need], int | None] = lambda _, __: None,
+        at_once: int | None = _AT_ONCE,
     ) -> None:
         self._provider = provider
         self._sat = sat
         self._counts = counts
+        self._at_once = at_once
         self._literals: dict[AnyCandidate, int] = {}
         self._wants: dict[object, int] = {}
+        self._met: dict[str, list[AnyCandidate]] = defaultdict(list)
+        self._on: dict[str, list[tuple[int, Need]]] = defaultdict(list)
+        self._open: dict[object, tuple[Need, int, list[int]]] = {}
         self._of_project: dict[NormalizedName, AtMostOne] = {}
         self._kept: list[Bound] = []  # their identity is a key, so they must live
         self._wanted: dict[str, list[int]] = defaultdict(list)
@@ -76,6 +87,9 @@ class Clauses:
                 self._waiting_on[candidate.identifier].append(candidate)
         if self._provider.at_sight(candidate):
             self._sat.add((-literal,))
+        self._met[candidate.identifier].append(candidate)
+        for want, need in self._on.get(candidate.identifier, ()):
+            self._refuse(want, need, candidate)
         return literal
 
     def ask(self, need: Need) -> None:
@@ -134,26 +148,49 @@ class Clauses:
         excused = () if unless is None else (unless,)
         self._sat.add((*(-self.literal(file) for file in nogood.files), *excused))
 
+    def exhaust(self, need: Need) -> bool:
+        """Name all candidates that satisfy a requirement; whether some were not named before."""
+        key = _key(need)
+        if key not in self._open:
+            return False
+        _, rest, first = self._open.pop(key)
+        found = self._provider.match(need.identifier, [need], anyhow=True)
+        self._sat.add((-rest, *(set(map(self.literal, found)) - set(first))))
+        return True
+
+    def exhaust_one(self) -> bool:
+        """The same of any requirement of which more are left."""
+        return any(self.exhaust(need) for need, _, _ in list(self._open.values())[:1])
+
     def _want(self, need: Need) -> int | None:
         """That a requirement holds; None where none of its kind can."""
-        key: object
-        match need:
-            case HostNeed():
-                return None if need.reason is not None else self.literal(HostFact(need.identifier))
-            case Same():
-                return self.literal(need.candidate)
-            case Wanted():
-                key = (need.identifier, need.specifier)
-            case Bound():
-                key = id(need)
+        if isinstance(need, HostNeed):
+            return None if need.reason is not None else self.literal(HostFact(need.identifier))
+        if isinstance(need, Same):
+            return self.literal(need.candidate)
+        key = _key(need)
+        if isinstance(need, Bound):
+            self._kept.append(need)
         want = self._wants.get(key)
         if want is None:
-            if isinstance(need, Bound):
-                self._kept.append(need)
             want = self._wants[key] = self._sat.variable()
             found = self._provider.match(need.identifier, [need], anyhow=True)
-            self._sat.add((-want, *map(self.literal, found)))
+            first = list(map(self.literal, islice(found, self._at_once)))
+            if self._at_once is None or len(first) < self._at_once:
+                self._sat.add((-want, *first))
+            else:
+                rest = self._sat.variable()
+                self._sat.add((-want, *first, rest))
+                self._open[key] = (need, rest, first)
+            self._on[need.identifier].append((want, need))
+            for candidate in self._met[need.identifier]:
+                self._refuse(want, need, candidate)
         return want
+
+    def _refuse(self, want: int, need: Need, candidate: AnyCandidate) -> None:
+        """That a requirement excludes a candidate that does not satisfy it."""
+        if isinstance(candidate, Candidate) and not accepts(need, candidate.artifact):
+            self._sat.add((-want, -self._literals[candidate]))
 
     def _both(self, one: int, other: int) -> int:
         """A literal that holds only where both do."""
@@ -173,3 +210,8 @@ class Clauses:
         later = self._sat.variable()
         self._sat.add((-before, literal, later))
         return later
+
+
+def _key(need: Need) -> object:
+    """What equal requirements share; bounds are themselves."""
+    return (need.identifier, need.specifier) if isinstance(need, Wanted) else id(need)

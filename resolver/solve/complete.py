@@ -79,7 +79,9 @@ class _Search:
         self._guided = True
         self._exact_left = _EXACT_SETS
         self._looked: set[AnyCandidate] = set()
-        self._roots = {need.identifier: rank for rank, need in enumerate(ordered(problem.roots))}
+        self._roots: dict[str, int] = {}
+        for need in ordered(problem.roots):
+            self._roots.setdefault(need.identifier, len(self._roots))
         self._provider.announce(problem.roots)
         for need in problem.roots:
             self.clauses.ask(need)
@@ -116,6 +118,11 @@ class _Search:
                     path.take(candidate, self.clauses.read[candidate])
                     break
             else:
+                more = [self.clauses.exhaust(need) for need in path.needs[identifier]]
+                taken = list(path.chosen.values())
+                if not any(more) and self._holds(taken):
+                    # Each candidate was tried, so this cannot be: better no such set than no end.
+                    self._sat.add([-self.clauses.literal(candidate) for candidate in taken])
                 return False
         return True
 
@@ -215,13 +222,15 @@ class _Search:
                 return False
             if candidate in self.clauses.read or candidate in self._looked:
                 continue
+            if not isinstance(candidate, Candidate):
+                continue
             self._looked.add(candidate)
             try:
                 self.clauses.learn(candidate)
             except IndexFailure:
                 continue
             return True
-        return False
+        return self.clauses.exhaust_one()
 
     def _unguided(self) -> bool:
         """Whether to go on without what is not certain: each set is tried by itself then."""

@@ -159,7 +159,7 @@ class _Shrink:
         self._sat = sat
         self._counts = {fact: sat.variable() for fact in facts}
         known = replace(problem, known=seen, constraints={}, stated=problem.constraints, after=())
-        clauses = Clauses(_Silent(workspace, known, {}), sat, self._edge)
+        clauses = Clauses(_Silent(workspace, known, {}), sat, self._edge, at_once=None)
         for need in problem.roots:
             clauses.ask(need)
         while waiting := [c for c in clauses.candidates() if c not in clauses.read]:

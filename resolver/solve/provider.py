@@ -248,7 +248,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         """Whether a candidate that was found for other requirements satisfies this one too."""
         if isinstance(requirement, HostNeed) or isinstance(candidate, HostFact):
             return not (isinstance(requirement, HostNeed) and requirement.reason)
-        return self._accepts(requirement, candidate.artifact)
+        return accepts(requirement, candidate.artifact)
 
     def get_dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires. Learns whether it can be in a solution at all.
@@ -301,7 +301,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         same = next((need for need in all_needs if isinstance(need, Same)), None)
         if same is not None:
             artifact = same.candidate.artifact
-            if all(self._accepts(need, artifact) for need in all_needs):
+            if all(accepts(need, artifact) for need in all_needs):
                 yield artifact
             return
         wanted = [need.specifier for need in all_needs if isinstance(need, Wanted)]
@@ -319,26 +319,12 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             if any(version in preferred for version in catalog.versions(public)):
                 group = tuple(sorted(group, key=lambda a: _rank(a.version, preferred)))
             for artifact in group:
-                if self._stands(artifact) and all(
-                    self._accepts(need, artifact) for need in all_needs
-                ):
+                if self._stands(artifact) and all(accepts(need, artifact) for need in all_needs):
                     yield artifact
         if self._problem.hope:
             for artifact in find_phantoms(self._workspace, project, wanted):
-                if all(self._accepts(need, artifact) for need in all_needs):
+                if all(accepts(need, artifact) for need in all_needs):
                     yield artifact
-
-    @staticmethod
-    def _accepts(need: Need, artifact: Artifact) -> bool:
-        match need:
-            case Wanted():
-                return need.specifier.contains(artifact.version, prereleases=True)
-            case Same():
-                return need.candidate.key == Candidate.of(artifact).key
-            case Bound():
-                return need.accepts(artifact)
-            case HostNeed():
-                return need.reason is None
 
     def _may_be(
         self, version: Version, project: NormalizedName, wanted: Sequence[SpecifierSet]
@@ -390,6 +376,19 @@ def ordered(roots: Sequence[Need]) -> list[Need]:
     The newest extension with the torch it was built for beats the newest torch with an old one.
     """
     return sorted(roots, key=lambda need: need.identifier == TORCH)
+
+
+def accepts(need: Need, artifact: Artifact) -> bool:
+    """Whether a file satisfies a requirement, pre-releases and yanked files apart."""
+    match need:
+        case Wanted():
+            return need.specifier.contains(artifact.version, prereleases=True)
+        case Same():
+            return need.candidate.key == Candidate.of(artifact).key
+        case Bound():
+            return need.accepts(artifact)
+        case HostNeed():
+            return need.reason is None
 
 
 def _rank(version: Version, preferred: Sequence[Version]) -> int:
