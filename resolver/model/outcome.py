@@ -81,11 +81,20 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """The newest release of a request, ``name version``, that was not taken, and why."""
+
+    release: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The answer to ``resolve``. ``packages`` is sorted by name; empty where it is not solved.
 
     It is ``unknown`` where what could not be looked at decides; ``conflict`` says what that is.
     ``relaxations`` are what to give up, any one of them, so that a conflict solves.
+    ``passed_over`` are newer releases of what was asked for.
     """
 
     target: Target
@@ -98,6 +107,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     conflict: Conflict | None = None
     relaxations: tuple[Relaxation, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
 
     def package(self, name: str) -> Package | None:
         """The package of that normalized name, None where the solution has none."""

@@ -73,6 +73,13 @@ class ConflictTree(_Model):
     leaves: list[str] = Field(default_factory=list)
 
 
+class PassedOverModel(_Model):
+    """The newest release of a request, which was not taken."""
+
+    release: str
+    why: str
+
+
 class ResolveModel(_Model):
     """``abilock resolve --format json``."""
 
@@ -88,6 +95,7 @@ class ResolveModel(_Model):
     conflict: ConflictModel | None
     relaxations: list[str]
     relaxation_commands: list[str | None]
+    passed_over: list[PassedOverModel] = Field(default_factory=list)
 
 
 class ChangeModel(_Model):

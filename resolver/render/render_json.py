@@ -134,6 +134,10 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
             None if relaxation.command is None else str(relaxation.command)
             for relaxation in outcome.relaxations
         ],
+        passed_over=[
+            contract.PassedOverModel(release=each.release, why=each.why)
+            for each in outcome.passed_over
+        ],
     )
 
 

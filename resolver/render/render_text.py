@@ -177,6 +177,11 @@ def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
     yield f"Solved: {count} {noun} for {target_text(outcome.target)}."
     yield ""
     yield from _package_rows(outcome, verbose)
+    if outcome.passed_over:
+        yield ""
+        yield "Newer, and not taken:"
+        for newer in outcome.passed_over:
+            yield f"  {newer.release}: {newer.why}"
     known = outcome.tuple_
     if known is not None:
         yield ""

@@ -85,14 +85,13 @@ def _attempt(
         answered, result = solve_trusted(workspace, base)
         if isinstance(result, Failure):
             return result
-        return _accept(workspace, request, result, None, [])
+        return _accept(workspace, request, result, None)
 
     def with_set(known: KnownTuple) -> Outcome | Failure:
         result = solve(workspace, tuple_problem(base, known, workspace.target, request))
         if isinstance(result, Failure):
             return result
-        told = _newer(workspace, base, result)
-        return _accept(workspace, request, result, known, told)
+        return _accept(workspace, request, result, known)
 
     sets: list[KnownTuple] = []
     if request.use_tuples and request.prefer != "newest":
@@ -103,30 +102,6 @@ def _attempt(
         notes += choice.notes
         return answered, answer
     return replace(answer, notes=(*choice.notes, *answer.notes))
-
-
-def _newer(workspace: Workspace, problem: Problem, solution: Solution) -> list[str]:
-    """A note on requested releases that are newer than a known-good set's; costs no I/O."""
-    found = []
-    for root in problem.roots:
-        if not isinstance(root, Wanted) or root.extra is not None:
-            continue
-        chosen = solution.artifacts[root.project]
-        newest = next(
-            (
-                artifact
-                for artifact in workspace.catalog(root.project).usable
-                if root.specifier.contains(artifact.version, prereleases=True)
-                and not artifact.yanked
-                and (problem.pre or not artifact.version.is_prerelease)
-            ),
-            chosen,
-        )
-        if newest.version.public != chosen.version.public:
-            found.append(f"{newest.name} {newest.version.public}")
-    if not found:
-        return []
-    return [f"newer releases are listed: {', '.join(found)}; --prefer newest tries them first"]
 
 
 def request_texts(request: Request) -> tuple[str, ...]:
@@ -228,7 +203,6 @@ def _accept(
     request: Request,
     solution: Solution,
     known: KnownTuple | None,
-    notes: list[str],
 ) -> Outcome:
     target = workspace.target
     packages = packages_of(workspace, solution)
@@ -251,5 +225,5 @@ def _accept(
         pairs=pairs,
         tuple_=known,
         reasons=tuple(reasons),
-        notes=(*notes, *workspace.notices()),
+        notes=workspace.notices(),
     )

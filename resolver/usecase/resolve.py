@@ -131,6 +131,11 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
             sources = probe(build_advice, workspace, asked, reasons) or ()
             notes = (*sources, *outcome.notes)
             outcome = replace(outcome, relaxations=relaxations, notes=notes)
+        if outcome.verdict == "solved":
+            from resolver.solve.passed_over import find_passed_over
+
+            newer = probe(find_passed_over, workspace, wish, outcome) or ()
+            outcome = replace(outcome, passed_over=newer)
         if workspace.builder.hash_of is not None:
             outcome = _with_hashes(outcome, workspace.builder.hash_of)
     outcome = replace(outcome, notes=(*request.notes, *outcome.notes))

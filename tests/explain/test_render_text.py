@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
-from resolver.model.outcome import Conflict, Outcome
+from resolver.model.outcome import Conflict, Outcome, PassedOver
 from resolver.render.render_text import (
     conflict_text,
     judgement_text,
@@ -253,6 +254,15 @@ def test_long_lists_are_cut() -> None:
     assert lines[-1] == (
         "15 of them have no known address: locked by path, put the files into the wheelhouse "
         "before installing."
+    )
+
+
+def test_newer_releases_that_were_not_taken() -> None:
+    outcome = replace(
+        answer("a 1.0", "a"), passed_over=(PassedOver(release="a 2.0", why="b 1.0 requires a<2"),)
+    )
+    assert "\n\nNewer, and not taken:\n  a 2.0: b 1.0 requires a<2" in (
+        outcome_text(outcome, today=TODAY)
     )
 
 

@@ -1,0 +1,206 @@
+"""The newest release of each request that an answer does not take, and why in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from resolver.model.artifact import Artifact
+from resolver.model.host import HostNeed
+from resolver.model.outcome import Outcome, Package, PassedOver
+from resolver.model.reason import Code, Reason, Severity
+from resolver.model.version import public_of
+from resolver.solve.candidate import Bound, Need, Wanted
+from resolver.solve.provider import Problem, is_exact
+from resolver.solve.request import Request
+from resolver.solve.run import Failure, solve
+from resolver.solve.solution import Solution
+from resolver.solve.strategy import base_problem, roots_of
+from resolver.solve.workspace import Workspace
+
+# More roots than this are a lock's worth of requests: each costs a search.
+_MOST = 8
+
+
+def find_passed_over(
+    workspace: Workspace, request: Request, outcome: Outcome
+) -> tuple[PassedOver, ...]:
+    """What is newer than an answer within what was asked for; empty where nothing is.
+
+    Cost: one search for each such release that no file, pin or set explains. Raises IndexFailure.
+    """
+    problem = base_problem(workspace, request, roots_of(workspace, request))
+    roots = [need for need in problem.roots if isinstance(need, Wanted) and need.extra is None]
+    return tuple(
+        PassedOver(release=f"{root.project} {newest}", why=why)
+        for root in roots[:_MOST]
+        if (newest := _newest(workspace, problem, root, outcome)) is not None
+        and (why := _why(workspace, request, problem, root, newest, outcome))
+    )
+
+
+def _newest(
+    workspace: Workspace, problem: Problem, root: Wanted, outcome: Outcome
+) -> Version | None:
+    """The newest release that a request allows, where it is newer than the one that was taken."""
+    package = outcome.package(root.project)
+    if package is None:
+        return None
+    taken = public_of(package.artifact.version)
+    catalog = workspace.catalog(root.project)
+    allowed = [root.specifier, *(w.specifier for w in problem.constraints.get(root.project, ()))]
+    for public in catalog.publics:
+        if public <= taken:
+            return None
+        if public.is_prerelease and not problem.pre and not taken.is_prerelease:
+            continue
+        group = catalog.group(public)
+        if group and all(artifact.yanked for artifact in group):
+            continue
+        if any(
+            all(specifier.contains(version, prereleases=True) for specifier in allowed)
+            for version in catalog.versions(public)
+        ):
+            return public
+    return None
+
+
+def _why(
+    workspace: Workspace,
+    request: Request,
+    problem: Problem,
+    root: Wanted,
+    newest: Version,
+    outcome: Outcome,
+) -> str | None:
+    catalog = workspace.catalog(root.project)
+    release = f"{root.project} {newest}"
+    if not catalog.group(newest):
+        rejected = (r.reason for r in catalog.rejected if public_of(r.version) == newest)
+        reason = next(rejected, None)
+        return None if reason is None else _line(reason, release)
+    known, package = outcome.tuple_, outcome.package(root.project)
+    if package is not None and request.locked.get(root.project) == package.artifact.version:
+        return f"the existing lock pins {package.artifact.version}; --upgrade-package frees it"
+    if known is not None and root.project in known.packages_for(outcome.target.machine):
+        member = known.packages_for(outcome.target.machine)[root.project]
+        return f"the known-good set has {member}; --prefer newest tries newer ones"
+    here = [_on_machine(workspace, artifact) for artifact in catalog.group(newest)]
+    if (unfit := here[0]) is not None and all(here):
+        return _line(unfit, unfit.subject)
+    held = Wanted(root.project, SpecifierSet(f"=={newest}"), None, "the newest release")
+    constraints = {**problem.constraints}
+    constraints[root.project] = (*constraints.get(root.project, ()), held)
+    trial = replace(problem, constraints=constraints)
+    result = solve(workspace, trial)
+    if isinstance(result, Failure):
+        return _misfit(workspace, problem, root, newest, outcome) or _failed(
+            workspace, trial, result, release
+        )
+    return _instead(problem, result, outcome)
+
+
+def _on_machine(workspace: Workspace, artifact: Artifact) -> Reason | None:
+    """What forbids a file on the target, whatever else is chosen."""
+    facts = workspace.rules.candidate_needs(artifact, None)
+    known = next((need.reason for need in facts if need.reason is not None), None)
+    if known is not None:
+        return known
+    needs = workspace.needs(artifact, None)
+    return next((n.reason for n in needs if isinstance(n, HostNeed) and n.reason is not None), None)
+
+
+def _misfit(
+    workspace: Workspace, problem: Problem, root: Wanted, newest: Version, outcome: Outcome
+) -> str | None:
+    """What keeps a release out of the answer as it is: a partner, or what it requires."""
+    group = workspace.catalog(root.project).group(newest)
+    artifact = next((a for a in group if _on_machine(workspace, a) is None), group[0])
+    for package in outcome.packages:
+        for need in workspace.needs(package.artifact, None):
+            if not _fits(need, artifact):
+                return f"{package} {_says(need)}"
+    for need in workspace.needs(artifact, None):
+        taken = None if isinstance(need, HostNeed) else outcome.package(_project(need))
+        if taken is not None and not _fits(need, taken.artifact):
+            return f"it {_says(need)}; {_holder(workspace, problem, taken, outcome)}"
+    return None
+
+
+def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Outcome) -> str:
+    """Who wants the package that the answer has."""
+    for need in (*problem.roots, *problem.constraints.get(taken.artifact.name, ())):
+        if isinstance(need, Wanted) and need.project == taken.artifact.name and is_exact(need):
+            return f"{need} was asked for"
+    for package in outcome.packages:
+        for need in workspace.needs(package.artifact, None):
+            if isinstance(need, Wanted) and need.project == taken.artifact.name and is_exact(need):
+                return f"{package} {_says(need)}"
+    return f"{taken} was taken"
+
+
+def _fits(need: Need, artifact: Artifact) -> bool:
+    match need:
+        case Wanted() if need.project == artifact.name:
+            return need.specifier.contains(artifact.version, prereleases=True)
+        case Bound() if need.project == artifact.name:
+            return need.accepts(artifact)
+        case _:
+            return True
+
+
+def _project(need: Need) -> str:
+    return need.project if isinstance(need, Wanted | Bound) else ""
+
+
+def _says(need: Need) -> str:
+    return f"links with {need.text}" if isinstance(need, Bound) else f"requires {need}"
+
+
+def _failed(workspace: Workspace, problem: Problem, failure: Failure, release: str) -> str:
+    from resolver.solve.diagnose import from_failure
+
+    reasons = [r for r in from_failure(workspace, problem, failure) if r.severity is Severity.FATAL]
+    # What is said of the release itself says more than what its partners want.
+    reasons.sort(key=lambda reason: release not in (reason.subject, reason.object))
+    return _line(reasons[0], release) if reasons else "no set with it fits"
+
+
+def _instead(problem: Problem, found: Solution, outcome: Outcome) -> str:
+    """What the set with a release costs that solves all the same."""
+    older = [
+        f"{root.project} {there.version}"
+        for root in problem.roots
+        if isinstance(root, Wanted)
+        and root.extra is None
+        and (here := outcome.package(root.project)) is not None
+        and (there := found.artifacts.get(root.project)) is not None
+        and public_of(there.version) < public_of(here.artifact.version)
+    ]
+    if older:
+        return f"only {', '.join(older)} fits it"
+    return "a set with it rests on more than what was read"
+
+
+def _line(reason: Reason, release: str) -> str:
+    return "; ".join(_parts(reason, release))
+
+
+def _parts(reason: Reason, release: str) -> Iterator[str]:
+    others = [each for each in (reason.subject, reason.object) if each and each != release]
+    about = f" ({' with '.join(others)})" if others else ""
+    if reason.code is Code.VERSION_CONFLICT:
+        yield f"{reason.code}: {_short(reason.needs)}"
+        yield _short(reason.found)
+    elif reason.works_with is not None:
+        yield f"{reason.code}{about}: works with {reason.works_with}"
+    else:
+        yield f"{reason.code}{about}: needs {_short(reason.needs)}"
+        yield f"found {_short(reason.found)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
