@@ -17,7 +17,6 @@ import zlib
 from dataclasses import replace
 from typing import BinaryIO
 
-from packaging.metadata import parse_email
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -27,6 +26,7 @@ from resolver.index.body import MIB
 from resolver.index.http import HttpClient
 from resolver.index.ranges import RangeFile
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.core_metadata import parse_headers
 from resolver.model.dependency import parse_dependencies
 
 METADATA_LIMIT = 8 * MIB
@@ -207,26 +207,24 @@ def parse_metadata(raw: bytes, artifact: Artifact, *, source: str) -> Metadata:
 
     Raises DamagedData when name or version are missing, or are not those of the file's name.
     """
-    # The description, most of the text, begins after the first empty line; it is not needed.
-    head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0] + b"\n"
-    fields, _ = parse_email(head)
-    said_name, said_version = fields.get("name"), fields.get("version")
-    if not said_name or not said_version:
+    headers = parse_headers(raw)
+    said_version = headers.version
+    if headers.name is None or said_version is None:
         raise DamagedData(f"{artifact.filename}: METADATA gives no name or no version")
-    name = canonicalize_name(said_name)
+    name = canonicalize_name(headers.name)
     try:
         version = Version(said_version)
     except ValueError as error:  # InvalidVersion, or a number that is too long to be read
         raise DamagedData(
             f"{artifact.filename}: METADATA gives the version {said_version[:80]!r}, which is none"
         ) from error
-    requires, broken = parse_dependencies(fields.get("requires_dist", ()))
+    requires, broken = parse_dependencies(headers.requires_dist)
     metadata = Metadata(
         name=name,
         version=version,
         requires=requires,
-        requires_python=fields.get("requires_python"),
-        extras=frozenset(canonicalize_name(extra) for extra in fields.get("provides_extra", ())),
+        requires_python=headers.requires_python,
+        extras=frozenset(canonicalize_name(extra) for extra in headers.provides_extra),
         source=source,
         broken=broken,
     )

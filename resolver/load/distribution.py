@@ -18,6 +18,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.model.core_metadata import Headers, parse_headers
 from resolver.model.dependency import parse_dependencies
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
@@ -78,12 +79,12 @@ def load_distribution(info: Path) -> Distribution | None:
     if not info.is_dir():
         if not egg or not info.is_file():
             return None
-        fields = _metadata(info, problems)  # distutils wrote PKG-INFO alone
+        headers = _headers(info, problems)  # distutils wrote PKG-INFO alone
     else:
-        fields = _metadata(info / ("PKG-INFO" if egg else "METADATA"), problems)
+        headers = _headers(info / ("PKG-INFO" if egg else "METADATA"), problems)
     name, version = _release(info)
-    name = next(iter(fields.get("name", ())), name)
-    listed = fields.get("requires-dist") or (_egg_requires(info) if egg else ())
+    name = headers.name or name
+    listed = headers.requires_dist or (_egg_requires(info) if egg else ())
     requires, broken = parse_dependencies(listed)
     problems += (f"Requires-Dist: {line[:200]!r} is not a requirement" for line in broken)
     site = str(info.parent)
@@ -94,7 +95,7 @@ def load_distribution(info: Path) -> Distribution | None:
     url, digest, editable = _origin(info / "direct_url.json", problems)
     return Distribution(
         name=canonicalize_name(name),
-        version=next(iter(fields.get("version", ())), version),
+        version=headers.version or version,
         site=site,
         info=info.name,
         requires=requires,
@@ -149,30 +150,16 @@ def _read(path: Path, limit: int) -> str:
         return file.read(limit).decode("utf-8", "replace")
 
 
-def _metadata(path: Path, problems: list[str]) -> dict[str, list[str]]:
-    """The headers of METADATA, names in lower case."""
-    fields: dict[str, list[str]] = {}
+def _headers(path: Path, problems: list[str]) -> Headers:
     try:
-        text = _read(path, _MAX_METADATA)
+        with path.open("rb") as file:
+            headers = parse_headers(file.read(_MAX_METADATA))
     except OSError as error:
         problems.append(f"{path.name} cannot be read: {error.strerror}")
-        return fields
-    key = ""
-    for line in text.splitlines():
-        if not line.strip():
-            break
-        if line[0] in " \t" and key:
-            fields[key][-1] += " " + line.strip()
-            continue
-        key, colon, value = line.partition(":")
-        key = key.strip().lower()
-        if not colon:
-            key = ""
-            continue
-        fields.setdefault(key, []).append(value.strip())
-    if "version" not in fields or "name" not in fields:
+        return parse_headers(b"")
+    if headers.name is None or headers.version is None:
         problems.append(f"{path.name} has no name or no version")
-    return fields
+    return headers
 
 
 def _record(path: Path, problems: list[str]) -> Iterator[Installed]:

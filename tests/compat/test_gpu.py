@@ -73,8 +73,8 @@ def test_a_gpu_with_another_number_is_not_offered() -> None:
     assert nearest_gpu(GPUS, "H101") == ()
     assert [gpu.id for gpu in nearest_gpu(GPUS, "RTX 6000")] == [
         "rtx-pro-6000-blackwell",
-        "quadro-rtx-6000",
         "rtx-6000-ada",
+        "quadro-rtx-6000",
     ]
 
 
