@@ -73,6 +73,11 @@ def check_core(
     return tuple(reasons.values())
 
 
+def lacks_core(link: WheelLink, core: CoreExports) -> bool:
+    """Whether ``check_core`` has anything to say; quicker, since nothing is said."""
+    return any(link.must_load(row) and _gone(link, row, core) for row in link.members)
+
+
 def _gone(link: WheelLink, row: MemberLink, core: CoreExports) -> tuple[str, ...]:
     return tuple(
         name

@@ -143,6 +143,19 @@ class TargetRules:
             return wanted.minor - cuda.minor
         return _HIGHER_RANK + cuda.minor - wanted.minor
 
+    def is_for_higher_minor(self, artifact: Artifact) -> bool:
+        """Whether it is for a later CUDA of the major than the driver is known to serve in full."""
+        text = self.cuda_of(artifact)
+        return text is not None and text != _CPU and self._is_higher(CudaVersion.parse(text))
+
+    def _is_higher(self, cuda: CudaVersion) -> bool:
+        target = self._target
+        if cuda.major != target.cuda.major or cuda.minor <= target.cuda.minor:
+            return False
+        release = self._knowledge.cuda.get(cuda)
+        packaged = release.driver_packaged if release else None
+        return target.driver is None or packaged is None or target.driver < packaged
+
     # what a file needs of the host
 
     def candidate_needs(
@@ -251,12 +264,10 @@ class TargetRules:
         self, artifact: Artifact, metadata: Metadata, build: Build | None, cuda: CudaVersion
     ) -> Reason | None:
         target = self._target
-        if cuda.major != target.cuda.major or cuda.minor <= target.cuda.minor:
+        if not self._is_higher(cuda):
             return None
         release = self._knowledge.cuda.get(cuda)
         packaged = release.driver_packaged if release else None
-        if target.driver is not None and packaged is not None and target.driver >= packaged:
-            return None
         fix = (
             f"install driver {driver_text(packaged)} or newer"
             if packaged

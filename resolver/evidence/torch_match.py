@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Lock
 
-from resolver.abi.core import CoreExports, check_core, read_core
+from resolver.abi.core import CoreExports, check_core, lacks_core, read_core
 from resolver.abi.counterpart import MOST_READ, counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
@@ -36,6 +36,7 @@ class Torches:
         self._opener = opener
         self._lock = Lock()
         self._cores: dict[str, CoreExports | None] = {}
+        self._accepted: dict[tuple[str, str | None, str, str | None], bool] = {}
         self._counterparts: dict[tuple[str, str | None], WheelLink] = {}
 
     @property
@@ -48,7 +49,17 @@ class Torches:
         return self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
 
     def accepts(self, link: WheelLink, torch: Artifact) -> bool:
-        """Whether nothing that is known keeps a wheel from loading with a torch."""
+        """Whether nothing that is known keeps a wheel from loading with a torch.
+
+        A search asks this of the same two files again and again.
+        """
+        key = (link.wheel.filename, link.wheel.sha256, torch.filename, torch.sha256)
+        known = self._accepted.get(key)
+        if known is None:
+            known = self._accepted[key] = self._accepts(link, torch)
+        return known
+
+    def _accepts(self, link: WheelLink, torch: Artifact) -> bool:
         match = self.match(torch)
         if match is not None:
             return bool(link.mask >> match.index & 1)
@@ -56,7 +67,7 @@ class Torches:
         if other is not None and not self._counterpart(link).mask >> other.index & 1:
             return False
         core = self._core(torch)
-        return core is None or not check_core(link, core, torch.version)
+        return core is None or not lacks_core(link, core)
 
     def check(self, link: WheelLink, torch: Artifact, subject: str) -> tuple[Reason, ...]:
         """Why a wheel does not load with a torch, or lacks features; ``unverified`` if unknown."""

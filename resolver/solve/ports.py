@@ -77,6 +77,10 @@ class Rules(Protocol):
         """Order among builds of one release by CUDA; 0 is exactly the target's."""
         ...
 
+    def is_for_higher_minor(self, artifact: Artifact) -> bool:
+        """Whether it is for a later CUDA of the major than the driver is known to serve in full."""
+        ...
+
     def grade_of(self, artifact: Artifact) -> Grade | None:
         """How well a file's CUDA and device code are known unread; None where nothing is."""
         ...

@@ -306,6 +306,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             return
         wanted = [need.specifier for need in all_needs if isinstance(need, Wanted)]
         preferred = self._problem.preferences.get(project, ())
+        behind: list[Artifact] = []
         for public in dict.fromkeys([*map(public_of, preferred), *catalog.publics]):
             if not any(
                 all(specifier.contains(version, prereleases=True) for specifier in wanted)
@@ -320,11 +321,27 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 group = tuple(sorted(group, key=lambda a: _rank(a.version, preferred)))
             for artifact in group:
                 if self._stands(artifact) and all(accepts(need, artifact) for need in all_needs):
-                    yield artifact
+                    if self._is_second_rate(artifact, preferred):
+                        behind.append(artifact)
+                    else:
+                        yield artifact
+        yield from behind
         if self._problem.hope:
             for artifact in find_phantoms(self._workspace, project, wanted):
                 if all(accepts(need, artifact) for need in all_needs):
                     yield artifact
+
+    def _is_second_rate(self, artifact: Artifact, preferred: Sequence[Version]) -> bool:
+        """Whether a build of torch stands behind older releases: it is for a higher CUDA minor.
+
+        torch alone: a kernel package holds compiled code for its GPUs, and its newest release
+        matters more than what could be compiled at run time.
+        """
+        return (
+            artifact.name == TORCH
+            and artifact.version not in preferred
+            and self._workspace.rules.is_for_higher_minor(artifact)
+        )
 
     def _may_be(
         self, version: Version, project: NormalizedName, wanted: Sequence[SpecifierSet]

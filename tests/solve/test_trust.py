@@ -14,6 +14,7 @@ from resolver.solve.candidate import Bound, Need
 from tests.support.fakes import (
     FakeEvidence,
     FakeIndex,
+    FakeRules,
     answer,
     make_reason,
     pins,
@@ -247,3 +248,27 @@ def test_what_bytes_say_counts_for_a_release_that_may_exist() -> None:
     outcome = answer(PARTIAL, "torch==2.4.0", "kernel", evidence=evidence)
     assert outcome.verdict == "conflict"
     assert answer(PARTIAL, "torch==2.9.1", "kernel", evidence=evidence).verdict == "unknown"
+
+
+# builds for a higher CUDA minor
+
+BUILDS = "torch 2.15.0\ntorch 2.14.1\ntorch 2.14.0\nkernel 2.0 needs torch\nkernel 1.0 needs torch"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param("torch", "2.14.1", id="the-newest-without-a-warning"),
+        pytest.param("torch==2.15.0", "2.15.0", id="one-that-is-named"),
+        pytest.param("torch>=2.15", "2.15.0", id="where-no-other-fits"),
+    ],
+)
+def test_a_torch_for_a_higher_cuda_minor_stands_behind(asked: str, expected: str) -> None:
+    rules = FakeRules(higher=("torch 2.15.0", "kernel 2.0"))
+    assert pins(answer(BUILDS, asked, "kernel", rules=rules)) == {
+        "torch": expected,
+        "kernel": "2.0",
+    }
+    assert pins(answer(BUILDS, "torch", rules=rules, locked={"torch": "2.15.0"})) == {
+        "torch": "2.15.0"
+    }

@@ -206,6 +206,7 @@ class FakeRules:
     said: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     about_wish: tuple[Reason, ...] = ()
     grades: Mapping[str, Grade] = field(default_factory=dict)
+    higher: Collection[str] = ()
 
     def target_needs(self) -> tuple[HostNeed, ...]:
         return self.wish
@@ -219,6 +220,9 @@ class FakeRules:
 
     def cuda_rank(self, artifact: Artifact) -> int:  # noqa: ARG002
         return 0
+
+    def is_for_higher_minor(self, artifact: Artifact) -> bool:
+        return _text(artifact) in self.higher
 
     def grade_of(self, artifact: Artifact) -> Grade | None:
         return self.grades.get(_text(artifact))
