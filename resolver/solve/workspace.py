@@ -179,7 +179,15 @@ class Workspace:
                     continue
             elif always or not self.target.holds(requirement.marker, extra):
                 continue
+            if requirement.url is not None and self._is_unstated(requirement):
+                yield HostNeed(
+                    FILE, "releases of an index", origin, _addressed(origin, requirement)
+                )
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
+
+    def _is_unstated(self, requirement: Requirement) -> bool:
+        """Whether no override says which release stands in for an address."""
+        return canonicalize_name(requirement.name) not in self.overrides
 
     def _python_need(self, artifact: Artifact, metadata: Metadata, origin: str) -> HostNeed:
         specifier = parse_requires_python(metadata.requires_python or "")
@@ -227,4 +235,17 @@ def unanswered(artifact: Artifact, error: IndexFailure, what: str) -> Reason:
         grade=Grade.ASSUMED,
         remedy=f"run where channel {artifact.channel} answers, or put the wheel into a directory "
         "and give it with --wheelhouse",
+    )
+
+
+def _addressed(origin: str, requirement: Requirement) -> Reason:
+    """Why a file is not used that requires what no index lists; the address may hold a password."""
+    return Reason(
+        code=Code.NOT_FOUND,
+        subject=origin,
+        object=requirement.name,
+        needs=f"{requirement.name} from an address of its own",
+        found="an address in place of a release, which no index lists",
+        evidence="Requires-Dist in its metadata",
+        remedy=f"say which release stands in with --override: {requirement.name}==VERSION",
     )

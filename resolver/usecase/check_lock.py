@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.evidence.local_version import declared_needs
 from resolver.evidence.set_check import Links, check_whole
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
@@ -66,6 +67,7 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         for pin in lock.pins:
             if not pin.local and isinstance(chosen[pin.name], Reason):
                 needs += workspace.rules.candidate_needs(_by_its_name(pin), None)
+                findings += _by_declaration(workspace, pin, found.get(TORCH))
         findings += [need.reason for need in needs if need.reason is not None]
         findings += workspace.rules.target_remarks()
         torch = found.get(TORCH)
@@ -115,6 +117,18 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         notes=(*lock.notes, *local, *missing, *builds, *notices),
         unjudged=len(unjudged) + len(local) + lock.left_out,
     )
+
+
+def _by_declaration(workspace: Workspace, pin: Pin, torch: Artifact | None) -> Iterator[Reason]:
+    """What the local version of a file that no index has says of CUDA and of torch."""
+    if pin.name == TORCH or CudaVersion.from_local(pin.version.local) is not None:
+        return  # candidate_needs says it
+    for need in declared_needs(_by_its_name(pin), workspace.target, lambda _: None):
+        if isinstance(need, HostNeed):
+            if need.reason is not None:
+                yield need.reason
+        elif torch is not None and not need.accepts(torch):
+            yield from need.explain(torch)
 
 
 def _other_builds(workspace: Workspace, lock: LockFile, findings: Iterable[Reason]) -> list[str]:

@@ -69,6 +69,19 @@ def test_a_release_that_the_default_index_lacks_is_any_build(
         pytest.param("torch==2.9.77+cu128", "13.0", 1, "cuda-mismatch", id="by-its-name-alone"),
         pytest.param("torch==2.9.77+cpu", "13.0", 1, "cuda-mismatch", id="of-no-cuda-by-its-name"),
         pytest.param("torch==2.9.77+cu130", "13.0", 0, None, id="which-fits-by-its-name"),
+        pytest.param(
+            "flash-attn==2.9+cu12torch2.9", "13.0", 1, "cuda-mismatch", id="a-major-alone"
+        ),
+        pytest.param(
+            "torch==2.9.1+cu130\nflash-attn==2.9+cu13torch2.8",
+            "13.0",
+            1,
+            "missing-symbol",
+            id="another-torch-by-its-name",
+        ),
+        pytest.param(
+            "torch==2.9.1+cu130\nflash-attn==2.9+cu13torch2.9", "13.0", 0, None, id="its-own-torch"
+        ),
         pytest.param("torch==2.9.1", "12.6", 1, "no-device-code", id="the-wish-cannot-hold"),
     ],
 )

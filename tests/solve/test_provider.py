@@ -299,6 +299,15 @@ def test_a_file_with_a_dependency_that_cannot_be_read_is_passed_over(line: str) 
     assert len(reason.found) < 250
 
 
+def test_a_dependency_by_address_needs_an_override() -> None:
+    text = "a 2.0 needs b @ https://me:secret@files.test/b.whl\na 1.0\nb 1.0"
+    assert pins(answer(text, "a")) == {"a": "1.0"}
+    (reason,) = reasons(answer(text, "a==2.0"))
+    assert (reason.code, reason.subject, reason.object) == (Code.NOT_FOUND, "a 2.0", "b")
+    assert "secret" not in str(reason)
+    assert pins(answer(text, "a", overrides=["b==1.0"])) == {"a": "2.0", "b": "1.0"}
+
+
 @pytest.mark.parametrize("where", ["py", "says-py"])
 def test_a_file_with_a_python_that_cannot_be_read_is_passed_over(where: str) -> None:
     text = f"a 2.0 {where}:>=3.6.*\na 1.0"
