@@ -8,18 +8,17 @@ are ever made from it.
 from __future__ import annotations
 
 import io
-import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
 import packaging
 
 from resolver import __version__
+from resolver.files import replace_file
 
 T = TypeVar("T")
 
@@ -79,8 +78,10 @@ def kept(directory: Path | None, part: str, files: Iterable[Path], make: Callabl
             return value
     made = make()
     payload = pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL)
+    data = origin + sha256(payload).digest() + payload
     with suppress(OSError):
-        _write(place, origin + sha256(payload).digest() + payload)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, data, mode=0o600, durable=False)
     return made
 
 
@@ -97,16 +98,3 @@ def _origin(files: Iterable[Path]) -> bytes:
             digest.update(f"{path} {len(data)}\n".encode())
             digest.update(data)
     return digest.digest()
-
-
-def _write(place: Path, data: bytes) -> None:
-    """The whole file at once, whoever else writes it."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=place.parent, delete=False) as file:
-        try:
-            file.write(data)
-            file.close()
-            os.replace(file.name, place)
-        except OSError:
-            Path(file.name).unlink(missing_ok=True)
-            raise

@@ -30,6 +30,7 @@ from resolver.model.reason import Reason
 from resolver.model.stack import COMPILERS, TORCH
 from resolver.model.stated import Stated
 from resolver.model.target import Target
+from resolver.model.version import pinned
 from resolver.solve.command_line import resolve_command
 
 _NOTHING = Repeated()
@@ -74,7 +75,7 @@ def find_setting(
         sources.append(f"{counted(len(found), 'version')} in {path}")
         notes += find_left_out(str(path), content)
     for requirement, _ in stated:
-        version = _exact(requirement)
+        version = pinned(requirement.specifier)
         if version is not None:
             installed[canonicalize_name(requirement.name)] = version
     given, told = _fill(known, given, paste, installed)
@@ -139,13 +140,6 @@ def _fill(
 def _list(installed: Mapping[NormalizedName, Version]) -> str:
     shown = [f"{name} {version}" for name, version in sorted(installed.items())]
     return ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if shown[4:] else "")
-
-
-def _exact(requirement: Requirement) -> Version | None:
-    for clause in requirement.specifier:
-        if clause.operator == "==" and not clause.version.endswith(".*"):
-            return Version(clause.version)
-    return None
 
 
 # the answer
@@ -296,7 +290,7 @@ def _other_builds(
     """The set with the other C++ ABI's build of what failed, for faults of that."""
     for fault in faults:
         for index, (requirement, origin) in enumerate(wanted):
-            name, version = canonicalize_name(requirement.name), _exact(requirement)
+            name, version = canonicalize_name(requirement.name), pinned(requirement.specifier)
             if fault.symbol is None or name != fault.subject or version is None:
                 continue
             other = explainer.other_build(fault.symbol, name)

@@ -104,12 +104,15 @@ class Session:
     def base(self) -> KnowledgeBase:
         """All that was written down."""
         world, root = self.world, self.options.knowledge
-        return open_knowledge(
+        base = open_knowledge(
             root,
             environ=world.environ,
             data_dir=world.data_dir,
             cache_dir=self._facts_dir,
         )
+        if base.overlays:
+            self.tell(f"Facts are added from {', '.join(map(str, base.overlays))}.")
+        return base
 
     @property
     def _facts_dir(self) -> Path | None:

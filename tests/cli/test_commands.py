@@ -162,6 +162,23 @@ def test_knowledge_validate_finds_what_is_wrong(run: Run, place: Path) -> None:
     assert {problem["file"] for problem in document["problems"]} == {"skews.toml"}
 
 
+def test_facts_of_ones_own_are_added_and_told(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = place / "mine"
+    mine.mkdir()
+    (mine / "gpus.toml").write_text(
+        "[[gpu]]\nid = 'mine'\nnames = ['Mine']\narch = '12.0'\nsource = 'a test'\n"
+        "date = 2026-01-01\n"
+    )
+    monkeypatch.setenv("ABILOCK_KNOWLEDGE", str(mine))
+    listed = run("knowledge", "list", "gpu")
+    assert listed.out.splitlines()[0].split() == ["gpu", "mine", "Mine:", "sm_120"]
+    assert listed.err == f"Facts are added from {mine}.\n"
+    assert "H100" in listed.out
+    assert run("knowledge", "validate", "mine", "--overlay").code == 0
+
+
 def test_another_database_is_all_there_is(run: Run, place: Path) -> None:
     copy = place / "mine"
     shutil.copytree(knowledge_path(), copy, ignore=shutil.ignore_patterns("*.xz", "snapshot"))
