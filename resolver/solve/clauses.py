@@ -143,6 +143,10 @@ class Clauses:
         """That no candidate yet to be read requires what must be required."""
         return [-later for later in (*self.waiting.values(), *self._later.values())]
 
+    def named(self) -> list[int]:
+        """That each requirement is met by a candidate that was named."""
+        return [-rest for _, rest, _ in self._open.values()]
+
     def forbid(self, nogood: Nogood, unless: int | None = None) -> None:
         """That files are chosen together, while ``unless`` does not hold."""
         excused = () if unless is None else (unless,)

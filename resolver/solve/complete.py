@@ -8,14 +8,14 @@ steps back to where one is left. What fails by the clauses alone fails for good:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from resolver.errors import IndexFailure
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
 from resolver.solve.licence import licensed
+from resolver.solve.probe import probe
 from resolver.solve.provider import Problem, Provider, is_exact, ordered
 from resolver.solve.sat import Sat
 from resolver.solve.solution import Solution
@@ -109,12 +109,11 @@ class _Search:
         """Take the best candidates until none is wanted; False where what was read forbids it."""
         while (identifier := self._next(path)) is not None:
             for candidate in self._ordered(identifier, path):
-                if not self._holds([*path.chosen.values(), candidate]):
+                ahead = [*path.chosen.values(), candidate]
+                if not self._may_hold(ahead):
                     continue
                 self._prefetch(candidate)
-                if not self.clauses.learn(candidate) or self._holds(
-                    [*path.chosen.values(), candidate]
-                ):
+                if not self.clauses.learn(candidate) or self._may_hold(ahead):
                     path.take(candidate, self.clauses.read[candidate])
                     break
             else:
@@ -205,32 +204,51 @@ class _Search:
         return [*self.clauses.closed(), self._guess if self._guided else -self._guess]
 
     def _possible(self) -> bool:
-        """Whether there is any model at all."""
+        """Whether there is any model at all; reads whoever may ask for a pre-release that helps."""
         while not self._holds(()):
-            open_ = [self._guess if self._guided else -self._guess]
-            if not self.clauses.closed() or not self._sat.holds(open_) or not self._look_around():
+            if not self._would_hold(()):
+                return False
+            if not self._look_at(self.clauses.candidates()) and not self.clauses.exhaust_one():
                 return False
         return True
 
-    def _look_around(self) -> bool:
-        """Read one more candidate that no answer chose: it may ask for a pre-release.
+    def _may_hold(self, chosen: Sequence[AnyCandidate]) -> bool:
+        """The same with all of these; reads of the others only what would be chosen besides."""
+        while not self._holds(chosen):
+            if not self._would_hold(chosen):
+                return False
+            model = self._sat.model
+            aside = (c for c in self.clauses.candidates() if self.clauses.literal(c) in model)
+            if not self._look_at(aside):
+                return False
+        return True
 
-        Raises nothing: what cannot be read asks for none. The bytes of wheels stay unread.
+    def _would_hold(self, chosen: Sequence[AnyCandidate]) -> bool:
+        """Whether there is a model if candidates yet to be read ask for any pre-release."""
+        literals = [self.clauses.literal(candidate) for candidate in chosen]
+        guess = self._guess if self._guided else -self._guess
+        if not self.clauses.closed() or not self._sat.holds([*literals, guess]):
+            return False
+        # Better one that names its candidates.
+        if not self._sat.holds([*literals, guess, *self.clauses.named()]):
+            self._sat.holds([*literals, guess])
+        return True
+
+    def _look_at(self, candidates: Iterable[AnyCandidate]) -> bool:
+        """Read one more of these; False where there is none, or where many were read so.
+
+        Raises nothing: what cannot be read asks for nothing.
         """
-        for candidate in list(self.clauses.candidates()):
+        for candidate in list(candidates):
             if len(self._looked) == _LICENCE_READS:
                 return False
-            if candidate in self.clauses.read or candidate in self._looked:
+            if not isinstance(candidate, Candidate) or candidate in self._looked:
                 continue
-            if not isinstance(candidate, Candidate):
-                continue
-            self._looked.add(candidate)
-            try:
-                self.clauses.learn(candidate)
-            except IndexFailure:
-                continue
-            return True
-        return self.clauses.exhaust_one()
+            if candidate not in self.clauses.read:
+                self._looked.add(candidate)
+                if probe(self.clauses.learn, candidate):
+                    return True
+        return False
 
     def _unguided(self) -> bool:
         """Whether to go on without what is not certain: each set is tried by itself then."""

@@ -107,6 +107,9 @@ def find_leaves(workspace: Workspace, problem: Problem) -> Leaves | None:
     with Sat() as sat:
         search = _Shrink(workspace, problem, seen, everything, sat)
         start = next(filter(search.fails, (_told(result, everything), everything)), None)
+        if start is None:
+            search.thorough = True
+            start = next(filter(search.fails, (everything,)), None)
         facts = None if start is None else search.shrink(start)
     return None if facts is None else Leaves(whole=problem, facts=tuple(facts), seen=seen)
 
@@ -156,6 +159,10 @@ class _Shrink:
         facts: Sequence[Fact],
         sat: Sat,
     ) -> None:
+        self.thorough = False  # whether the search is asked where the clauses do not say
+        self._workspace = workspace
+        self._problem = problem
+        self._seen = seen
         self._sat = sat
         self._counts = {fact: sat.variable() for fact in facts}
         known = replace(problem, known=seen, constraints={}, stated=problem.constraints, after=())
@@ -181,16 +188,22 @@ class _Shrink:
     def _edge(self, candidate: AnyCandidate, need: Need) -> int | None:
         return self._counts.get(Edge.of(candidate, need))
 
-    def fails(self, facts: Iterable[Fact]) -> bool:
+    def fails(self, facts: Sequence[Fact]) -> bool:
         """Whether the requests fail by these facts alone."""
         kept = set(facts)
         assumed = [number if fact in kept else -number for fact, number in self._counts.items()]
-        return not self._sat.holds([*assumed, *self._closed])
+        if not self._sat.holds([*assumed, *self._closed]):
+            return True
+        if not self.thorough:
+            return False
+        # To the clauses, candidates that nobody but each other requires may ask for a pre-release.
+        trial = restrict(self._problem, self._seen, facts)
+        return isinstance(solve(self._workspace, trial), Failure)
 
     def shrink(self, facts: Sequence[Fact]) -> list[Fact]:
         """Leave facts out, many at once and then one by one, as long as the rest fails."""
         left = list(facts)
-        if len(left) > _MANY and self.fails(left):
+        if len(left) > _MANY and not self.thorough and self.fails(left):
             core = self._sat.core()
             left = [fact for fact in left if self._counts[fact] in core]
         size = max(1, len(left) // 2)

@@ -392,7 +392,7 @@ def ordered(roots: Sequence[Need]) -> list[Need]:
 
     The newest extension with the torch it was built for beats the newest torch with an old one.
     """
-    return sorted(roots, key=lambda need: need.identifier == TORCH)
+    return sorted(roots, key=lambda need: need.identifier.partition("[")[0] == TORCH)
 
 
 def accepts(need: Need, artifact: Artifact) -> bool:

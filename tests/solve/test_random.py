@@ -127,6 +127,12 @@ def test_everything_at_once(random: Random) -> None:
 
 
 # Each was answered falsely once.
-@pytest.mark.parametrize("seed", [269, 724, 1165, 1290, 1350, 1733, 1890, 2968, 3652, 5088, 7096])
+SEEDS = (
+    *(269, 724, 1165, 1290, 1350, 1733, 1890, 2968, 3652, 5088, 7096),
+    *(22052, 23953, 24221, 33310, 33345),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_cases_that_were_answered_falsely(seed: int) -> None:
     check_case(make_case(Random(seed)))
