@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +17,12 @@ _RETRIED = frozenset({429, 500, 502, 503, 504})
 class Bounds:
     """What a request may cost: seconds, except ``redirects`` and ``attempts``.
 
-    ``total`` covers a page with its redirects and retries; ``download`` a whole file.
+    ``total`` covers a page with its redirects and retries; ``download`` a whole file. ``hasty`` is
+    for connections to hosts that something else stands in for.
     """
 
     connect: float = 10.0
+    hasty: float = 3.0
     read: float = 30.0
     total: float = 120.0
     download: float = 1800.0
@@ -120,10 +121,9 @@ def explain_error(error: Exception, where: str, bounds: Bounds) -> Failed:
                 host=True,
                 hint="set SSL_CERT_FILE to the certificates of your organisation",
             )
-        # Of the failures to connect, only a name server's "try again" (EAI_AGAIN) passes soon.
-        passing = f"[Errno {socket.EAI_AGAIN}]" in str(error)
+        # A server that starts anew, or a name server's "try again", passes soon.
         cause = f"no connection: {_system_words(error)}{where}"
-        return Failed(cause, retry=passing, host=True)
+        return Failed(cause, retry=True, host=True)
     if isinstance(error, httpx.InvalidURL):
         return Failed("it is not a web address", retry=False, hint="check the address")
     return Failed(f"the connection broke off{where}", retry=True)

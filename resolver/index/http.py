@@ -14,9 +14,9 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -77,8 +77,9 @@ class HttpClient:
 
     ``netrc_file`` is read when the first request needs it; then ``environ`` is checked for what
     httpx reads in it (UsageError). ``transport`` replaces the network in tests. A host that could
-    not be reached is remembered, and asked no more. ``clock`` gives seconds, of which only the
-    differences count.
+    not be reached is remembered, and asked no more; those of the addresses in ``hasty``, for which
+    something else stands in, are asked once and not waited for long. ``clock`` gives seconds, of
+    which only the differences count.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class HttpClient:
         environ: Mapping[str, str] | None = None,
         bounds: Bounds | None = None,
         offline: bool = False,
+        hasty: Collection[str] = (),
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -99,6 +101,7 @@ class HttpClient:
         self.offline = offline
         self._version = version
         self._credentials = Credentials(credentials, netrc_file, ask_keyring)
+        self._hasty = frozenset(map(origin_of, hasty))
         self._ca_file = ca_file
         self._environ = environ or {}
         self._transport = transport
@@ -339,11 +342,18 @@ class HttpClient:
             sent["Authorization"] = authorization
         with self._lock:
             self._requests += 1
+        bounds, client = self.bounds, self._open()
+        timeout = client.timeout
+        if origin in self._hasty:
+            bounds = replace(bounds, connect=min(bounds.hasty, bounds.connect))
+            timeout = httpx.Timeout(**{**timeout.as_dict(), "connect": bounds.connect})
         try:
-            with self._open().stream("GET", url, headers=sent, auth=None) as response:
+            with client.stream("GET", url, headers=sent, auth=None, timeout=timeout) as response:
                 yield response
         except (httpx.TransportError, httpx.InvalidURL, ssl.SSLError) as error:
-            failed = explain_error(error, where, self.bounds)
+            failed = explain_error(error, where, bounds)
+            if origin in self._hasty and failed.host:
+                failed.retry = False
             failed.origin = origin
             raise failed from error
         except Failed as failed:

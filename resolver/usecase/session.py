@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -55,6 +55,7 @@ class ClientFactory(Protocol):
         ca_file: Path | None,
         environ: Mapping[str, str],
         offline: bool,
+        hasty: Collection[str],
     ) -> HttpClient: ...
 
 
@@ -185,6 +186,7 @@ class Session:
             ca_file=settings.ca_file,
             environ=self.world.environ,
             offline=self.offline,
+            hasty=[channel.url for channel in self.knowledge.channels],
         )
 
     @cached_property

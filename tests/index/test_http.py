@@ -202,7 +202,7 @@ def test_unreachable_host_is_remembered(client: HttpClient) -> None:
     assert str(second.value) == (
         f"cannot read {root}/b: no connection: connection refused (found earlier in this run)"
     )
-    assert client.requests == 1
+    assert client.requests == client.bounds.attempts
 
 
 def test_server_error_does_not_condemn_the_host(server: Server, client: HttpClient) -> None:
@@ -306,8 +306,13 @@ def test_download_begins_anew_after_a_reset(server: Server, client: HttpClient) 
             "no connection: temporary failure in name resolution",
             "use --offline to work from the cache and the snapshots",
         ),
+        (
+            httpx.ConnectError("[Errno 111] Connection refused"),
+            "no connection: connection refused",
+            "use --offline to work from the cache and the snapshots",
+        ),
     ],
-    ids=["connect", "proxy", "certificate", "name server"],
+    ids=["connect", "proxy", "certificate", "name server", "refused"],
 )
 def test_failure_to_connect(
     make_client: MakeClient, error: httpx.TransportError, cause: str, hint: str
@@ -320,8 +325,30 @@ def test_failure_to_connect(
         client.get("https://host/x")
     assert str(caught.value) == f"cannot read https://host/x: {cause}"
     assert caught.value.hint == hint
-    # Only a name server's "try again" is worth another attempt.
-    assert client.requests == (3 if "Errno -3" in str(error) else 1)
+    # A name server or a host that starts anew is worth another attempt.
+    assert client.requests == (3 if "Errno" in str(error) else 1)
+
+
+def test_a_host_that_something_stands_in_for_is_asked_once(make_client: MakeClient) -> None:
+    waits: list[float] = []
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        waits.append(request.extensions["timeout"]["connect"])
+        if request.url.path == "/y":
+            raise httpx.ConnectTimeout("x")
+        raise httpx.ConnectError("[Errno 111] Connection refused")
+
+    client = make_client(
+        transport=httpx.MockTransport(fail), hasty=["https://host/whl", "https://other/"]
+    )
+    for url in ("https://host/x", "https://host/z"):
+        with pytest.raises(Unreachable, match="no connection: connection refused"):
+            client.get(url)
+    with pytest.raises(Unreachable, match="no connection within 3 s"):
+        client.get("https://other/y")
+    with pytest.raises(Unreachable):
+        client.get("https://index/x")
+    assert waits == [3.0, 3.0, 60.0, 60.0, 60.0]
 
 
 def test_failing_host_of_a_redirect_is_named(make_client: MakeClient) -> None:
