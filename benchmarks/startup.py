@@ -20,10 +20,18 @@ def offline_stack(directory: Path) -> float:
         [
             BIN / "abilock",
             *("resolve", "--cuda", "13.0", "--arch", "sm120", "--python", "3.12"),
-            *("--offline", "--no-cache", "-o", "-"),
+            *("--offline", "-o", "-"),
         ],
         cwd=directory,
     )
+
+
+def help_(directory: Path) -> float:
+    return seconds([BIN / "abilock", "--help"], cwd=directory)
+
+
+def typer_alone(directory: Path) -> float:
+    return seconds([sys.executable, "-c", "import typer"], cwd=directory)
 
 
 def plain_python(directory: Path) -> float:
@@ -39,6 +47,7 @@ def rows(pairs: int) -> list[Row]:
     return [
         compare("abilock --version", "python -c pass", version, plain_python, pairs=pairs),
         compare("abilock --version", "uv --version", version, uv_version, pairs=pairs),
+        compare("abilock --help", "python -c 'import typer'", help_, typer_alone, pairs=pairs),
         compare(stack, "python -c pass", offline_stack, plain_python, pairs=pairs),
     ]
 
