@@ -45,6 +45,15 @@ def runs_on(code: DeviceCode, arch: Arch) -> bool:
     return made_for.major == arch.major and arch.minor >= made_for.minor
 
 
+def named_by(releases: Releases, cuda: CudaVersion, arch: Arch) -> Arch:
+    """``arch`` by the number that a CUDA release has for it: Thor is sm_101 before CUDA 13."""
+    release = releases.get(cuda)
+    other = _RENAMED.get(arch.number)
+    if release is None or other is None or arch in release.archs:
+        return arch
+    return next((a for a in release.archs if a.number == other and a.suffix == arch.suffix), arch)
+
+
 def covers(
     codes: Iterable[DeviceCode],
     arch: Arch,
@@ -252,18 +261,17 @@ def toolkit_supports(releases: Releases, cuda: CudaVersion, arch: Arch) -> Reaso
     if arch in release.archs:
         return None
     serving = serving_releases(releases, arch)
-    other = _RENAMED.get(arch.number)
-    renamed = [a for a in release.archs if a.number == other and a.suffix == arch.suffix]
-    if renamed:
+    name = named_by(releases, cuda, arch)
+    if name != arch:
         return Reason(
             code=Code.NO_DEVICE_CODE,
             severity=Severity.WARNING,
             subject=subject,
             needs=f"a toolkit that can make code for {arch}",
-            found=f"{renamed[0]}, its name for {arch}",
+            found=f"{name}, its name for {arch}",
             evidence=release.archs_source,
             works_with=_span(serving),
-            remedy=f"Write {renamed[0]} with CUDA {cuda.major}.",
+            remedy=f"Write {name} with CUDA {cuda.major}.",
         )
     stand_in = _stand_in(release, arch)
     return Reason(

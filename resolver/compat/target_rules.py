@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.compat.rules import builds_serving, covers, driver_floor, toolkit_supports
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
@@ -96,6 +96,11 @@ class TargetRules:
         """Whether a build has the new C++11 ABI; None where nothing says."""
         build = self.build_of(artifact)
         return build.cxx11_abi if build is not None else None
+
+    def codes_of(self, artifact: Artifact) -> tuple[DeviceCode, ...] | None:
+        """The curated device code of a file's build, None where nobody knows it."""
+        build = self.build_of(artifact)
+        return None if build is None else build.codes
 
     def cuda_of(self, artifact: Artifact, metadata: Metadata | None = None) -> str | None:
         """The CUDA a file is for (``13.0``), ``cpu`` for a CPU build, None where nothing says."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
-from resolver.compat.rules import covers, runs_on
+from resolver.compat.rules import covers, named_by, runs_on
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check
@@ -73,8 +73,9 @@ class MemberNeeds:
 
     @property
     def archs(self) -> tuple[Arch, ...]:
-        """The GPUs of the target."""
-        return self._target.archs
+        """The GPUs of the target, as its CUDA release numbers them."""
+        target = self._target
+        return tuple(named_by(self._known.cuda, target.cuda, arch) for arch in target.archs)
 
     def majors(self, link: WheelLink) -> frozenset[int]:
         """The CUDA majors whose libraries some member needs."""
@@ -104,7 +105,7 @@ class MemberNeeds:
         for codes, rows in alike.items():
             path = rows[0].member.path
             more = f" and {_count(len(rows) - 1, 'more member')}" if len(rows) > 1 else ""
-            for arch in self._target.archs if archs is None else sorted(archs):
+            for arch in self.archs if archs is None else sorted(archs):
                 reason = covers(
                     codes,
                     arch,
@@ -160,9 +161,7 @@ class MemberNeeds:
             return "none in its members"
         held = ", ".join(map(str, codes))
         lacking = [
-            str(arch)
-            for arch in self._target.archs
-            if not any(runs_on(code, arch) for code in codes)
+            str(arch) for arch in self.archs if not any(runs_on(code, arch) for code in codes)
         ]
         if lacking:
             return f"{held}: nothing for {', '.join(lacking)}"

@@ -21,13 +21,14 @@ from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.wheel_reader import WheelReader, key_of
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
-from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.host import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.target import Target
 
 CudaOf = Callable[[Artifact], str | None]
+CodesOf = Callable[[Artifact], tuple[DeviceCode, ...] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +141,25 @@ def is_pinned(specifier: SpecifierSet) -> bool:
 
 
 def inherited_needs(
-    artifact: Artifact, read: Read, members: MemberNeeds, known: Knowledge, cuda_of: CudaOf
+    artifact: Artifact,
+    read: Read,
+    members: MemberNeeds,
+    known: Knowledge,
+    cuda_of: CudaOf,
+    codes_of: CodesOf,
 ) -> Iterator[HostNeed]:
-    """What a file needs of the host by what its sibling lacks, as inferred."""
+    """What a file needs of the host by what its sibling lacks, as inferred.
+
+    Where the device code of its own build is known, a sibling's says nothing: a build for another
+    CUDA release has other code.
+    """
     if read.sibling is None:
         return
     origin = f"{artifact.name} {artifact.version}"
     if cuda_of(artifact) is None and named_cuda_major(artifact) is None:
         yield from _needs(CUDA, origin, read, members.cuda_reasons(read.link, origin, fatal=True))
+    if codes_of(artifact) is not None:
+        return
     archs = frozenset(_chosen_archs(read, members, known, cuda_of))
     reasons = members.gpu_reasons(read.link, origin, fatal=True, archs=archs)
     yield from _needs(GPU, origin, read, reasons)

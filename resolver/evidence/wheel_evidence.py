@@ -28,6 +28,7 @@ from resolver.evidence.local_version import (
 )
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.stand_in import (
+    CodesOf,
     CudaOf,
     Read,
     StandIns,
@@ -53,7 +54,8 @@ class WheelEvidence:
 
     ``siblings`` lists the files of an artifact's release that may speak for it. ``store`` keeps
     what is read, beside what the knowledge packs. ``abi_of`` says whether a torch has the new C++11
-    ABI, ``cuda_of`` the CUDA a file is for, each None where that is not known.
+    ABI, ``cuda_of`` the CUDA a file is for, ``codes_of`` its curated device code, each None where
+    that is not known.
     """
 
     def __init__(
@@ -67,10 +69,12 @@ class WheelEvidence:
         on_read: Callable[[Artifact], None] = lambda _: None,
         abi_of: AbiOf = lambda _: None,
         cuda_of: CudaOf = lambda _: None,
+        codes_of: CodesOf = lambda _: None,
     ) -> None:
         self._known = base.facts
         self._abi_of = abi_of
         self._cuda_of = cuda_of
+        self._codes_of = codes_of
         self._target = target
         self._torches = Torches(base, target, opener)
         self._reader = WheelReader(opener, store=store, pack=base.pack, on_read=on_read)
@@ -133,7 +137,9 @@ class WheelEvidence:
                 if reason.severity is Severity.FATAL
             ]
         else:
-            needs += inherited_needs(artifact, read, self._members, self._known, self._cuda_of)
+            needs += inherited_needs(
+                artifact, read, self._members, self._known, self._cuda_of, self._codes_of
+            )
             needs += self._word(artifact, read, self._declared(metadata))
         if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))

@@ -287,6 +287,7 @@ class Session:
                 siblings=siblings,
                 abi_of=rules.cxx11_abi_of,
                 cuda_of=rules.cuda_of,
+                codes_of=rules.codes_of,
                 store=connection.store,
                 on_read=self.on_read,
             )

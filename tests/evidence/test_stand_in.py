@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from resolver.evidence.stand_in import sibling_files
 from resolver.model.artifact import Artifact, Listing
-from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.host import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Code, Grade
@@ -84,6 +84,21 @@ def test_device_code_that_a_sibling_leaves_out() -> None:
 def test_code_that_the_sibling_s_toolkit_may_not_make_says_nothing(arch: str) -> None:
     # 12.6 makes none for sm_120, and which 12.x made the sibling is not known.
     assert unmet(needs(OTHER, "sm_90", archs=arch), GPU) == []
+
+
+def test_a_sibling_s_code_says_nothing_where_the_build_s_own_is_known() -> None:
+    # The release for CUDA 13 has code for sm_103a, which the one for 12.9 leaves out.
+    world = World(
+        known=KNOWN,
+        target=make_target(cuda="13.0", archs="sm75"),
+        siblings={OTHER.filename: [READ]},
+    )
+    world.tell(facts(READ, member(CORE, CLONE, needed=("libcudart.so.12",), codes="sm_90")))
+    known = {OTHER.filename: (DeviceCode.parse("sm_75"),)}
+    evidence = world.evidence(codes_of=lambda artifact: known.get(artifact.filename))
+    assert unmet(list(evidence.needs(OTHER, metadata(OTHER))), GPU) == []
+    (need,) = unmet(list(world.evidence().needs(OTHER, metadata(OTHER))), GPU)
+    assert need.origin == "kernel 1.0+cu130"
 
 
 def test_code_that_the_sibling_has_is_no_need() -> None:

@@ -25,6 +25,7 @@ from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import Depth, Member, WheelFacts
 from resolver.errors import IndexFailure, Unreachable
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.evidence.stand_in import CodesOf
 from resolver.evidence.wheel_evidence import WheelEvidence
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import DeviceCode
@@ -226,7 +227,7 @@ class World:
             assert self.store.put(row)
         return self
 
-    def evidence(self) -> WheelEvidence:
+    def evidence(self, codes_of: CodesOf = lambda _: None) -> WheelEvidence:
         """The port over this world."""
         base = KnowledgeBase(directory(), facts=self.known)
         if self.pack is not None:
@@ -237,6 +238,7 @@ class World:
             opener=self._open,
             siblings=lambda artifact: self.siblings.get(artifact.filename, ()),
             store=self.store,
+            codes_of=codes_of,
             on_read=lambda artifact: self.announced.append(artifact.filename),
         )
 
