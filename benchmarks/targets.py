@@ -1,11 +1,14 @@
 """What every GPU, CUDA and Python gets: the table of ``docs/targets.md``.
 
-Each cell is one ``abilock resolve`` in a process of its own, forked from this one, so that no cell
-gains from what another has loaded. Offline, the cache is empty: the answer rests on ``knowledge/``
-alone. Online, the cells share one cache.
+Each cell is one ``abilock resolve``. With ``--isolate`` it runs in a process of its own, so that
+its CPU seconds are those of a user's first command, less the start of Python; without, the workers
+keep what they have loaded. Offline, the cache is empty: the answer rests on ``knowledge/`` alone.
+Online, the cells share one cache.
 
 Run: python -m benchmarks.targets [--online] [--gpu H100,B200] [--cuda 12.8] [--python 3.12]
-     [--request "vllm sglang"] [--jobs 2] [--json FILE] [--markdown FILE]
+     [--request "vllm sglang"] [--jobs 2] [--isolate] [--json FILE] [--document FILE]
+
+``--document docs/targets.md`` writes the page anew; a test compares a sample of its cells.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import io
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -47,6 +51,7 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 _KERNELS = ("sgl-kernel", "sglang-kernel")
 _GRADES = ("measured", "reported", "declared", "inferred", "assumed")
 _GLIBC = "2.35"
+_UNKNOWN = re.compile(r"cannot tell whether there is a solution: ([^:]+): a snapshot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,9 @@ class Answer:
             )
         if self.code == 1:
             return ("no", "; ".join(self.reasons), "", "")
+        match = _UNKNOWN.search(self.error)
+        if self.code == 3 and match is not None:
+            return ("unknown", f"not in the snapshot: {match[1]}", "", "")
         return ("?", f"exit {self.code}: {self.error[-90:]}", "", "")
 
 
@@ -155,14 +163,20 @@ def ask(cell: Cell, *, online: bool = False, cache: Path | None = None, limit: i
 
 
 def ask_all(
-    wanted: Sequence[Cell], *, online: bool, cache: Path | None, jobs: int, limit: int
+    wanted: Sequence[Cell],
+    *,
+    online: bool,
+    cache: Path | None,
+    jobs: int,
+    limit: int,
+    isolate: bool = False,
 ) -> list[Answer]:
-    """Run the cells, each in a fork of its own; a line a cell on stderr."""
+    """Run the cells in forks of this process; a line a cell on stderr."""
     import resolver.cli.app  # noqa: F401 - once, before the forks
 
     answers = []
     context = multiprocessing.get_context("fork")
-    with context.Pool(jobs, maxtasksperchild=1) as pool:
+    with context.Pool(jobs, maxtasksperchild=1 if isolate else None) as pool:
         tasks = ((cell, online, cache, limit) for cell in wanted)
         for answer in pool.imap(_task, tasks, chunksize=1):
             answers.append(answer)
@@ -213,15 +227,34 @@ def _words(reason: dict[str, object]) -> str:
     return f"{found}, {reason['object']}" if reason.get("object") else found
 
 
+def row(answer: Answer) -> tuple[str, str, str, tuple[str, str, str, str]]:
+    """What the table says of an answer: GPU, CUDA, Python and the columns."""
+    return (answer.cell.gpu, answer.cell.cuda, answer.cell.python, answer.columns)
+
+
+def parse_table(text: str) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """The columns of a table by GPU, CUDA and Python, one for each Python that a row spans."""
+    found: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.strip("|").split("|")]
+        if len(parts) != 7 or parts[0] not in GPUS:
+            continue
+        gpu, cuda, span, *columns = parts
+        first, _, last = span.partition(" to ")
+        for python in PYTHONS[PYTHONS.index(first) : PYTHONS.index(last or first) + 1]:
+            found[gpu, cuda, python] = tuple(columns)
+    return found
+
+
 def table(answers: Iterable[Answer]) -> str:
     """A row for each GPU and CUDA, Pythons with equal answers in one."""
     lines = [
         "| GPU | CUDA | Python | torch | kernel | flashinfer | weakest pair |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    by_row = groupby(answers, key=lambda a: (a.cell.gpu, a.cell.cuda, a.columns))
+    by_row = groupby(map(row, answers), key=lambda r: (r[0], r[1], r[3]))
     for (gpu, cuda, columns), group in by_row:
-        pythons = [answer.cell.python for answer in group]
+        pythons = [python for _, _, python, _ in group]
         span = pythons[0] if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}"
         lines.append(f"| {gpu} | {cuda} | {span} | {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
@@ -249,10 +282,11 @@ def main() -> None:
     parser.add_argument("--python", default=",".join(PYTHONS))
     parser.add_argument("--request", action="append", help="default: the default stack")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--isolate", action="store_true", help="a process of its own a cell")
     parser.add_argument("--limit", type=int, default=600, help="seconds a cell")
     parser.add_argument("--cache-dir", type=Path, help="online: a cache to keep")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--document", type=Path, help="replace the first table of this page")
     given = parser.parse_args()
     wanted = [
         cell
@@ -264,13 +298,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         shared = (given.cache_dir or Path(name)) if given.online else None
         answers = ask_all(
-            wanted, online=given.online, cache=shared, jobs=given.jobs, limit=given.limit
+            wanted,
+            online=given.online,
+            cache=shared,
+            jobs=given.jobs,
+            limit=given.limit,
+            isolate=given.isolate,
         )
     if given.json:
         text = json.dumps([asdict(answer) for answer in answers], indent=1)
         given.json.write_text(text + "\n", encoding="utf-8")
-    if given.markdown:
-        given.markdown.write_text(table(answers), encoding="utf-8")
+    if given.document:
+        page = given.document.read_text(encoding="utf-8")
+        start = page.index("| GPU |")
+        end = page.find("\n\n", start)
+        rest = page[end + 1 :] if end >= 0 else ""
+        given.document.write_text(page[:start] + table(answers) + rest, encoding="utf-8")
     else:
         print(table(answers))
     print(summary(answers), file=sys.stderr)

@@ -13,6 +13,7 @@ from resolvelib import AbstractProvider
 from resolvelib.resolvers import RequirementInformation
 
 from resolver.model.artifact import Artifact
+from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host import BYTES, CUDA, FILE, HostNeed
 from resolver.model.reason import Grade
 from resolver.model.stack import TORCH
@@ -323,8 +324,11 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 if self._stands(artifact) and all(accepts(need, artifact) for need in all_needs):
                     if self._is_second_rate(artifact, preferred):
                         behind.append(artifact)
-                    else:
-                        yield artifact
+                        continue
+                    if behind and _is_only_recorded(artifact):
+                        yield from behind  # nobody can read what would go before them
+                        behind.clear()
+                    yield artifact
         yield from behind
         if self._problem.hope:
             for artifact in find_phantoms(self._workspace, project, wanted):
@@ -428,3 +432,8 @@ def _names_exactly(specifier: SpecifierSet, version: Version) -> bool:
         for clause in specifier
         if clause.contains(version, prereleases=True)
     )
+
+
+def _is_only_recorded(artifact: Artifact) -> bool:
+    """Whether a file is known from the record of a channel that does not answer."""
+    return artifact.channel != DEFAULT_CHANNEL and artifact.origin == "snapshot"

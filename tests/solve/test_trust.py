@@ -272,3 +272,12 @@ def test_a_torch_for_a_higher_cuda_minor_stands_behind(asked: str, expected: str
     assert pins(answer(BUILDS, "torch", rules=rules, locked={"torch": "2.15.0"})) == {
         "torch": "2.15.0"
     }
+
+
+def test_no_build_that_is_only_recorded_goes_before_a_torch_for_a_higher_minor() -> None:
+    text = (
+        "torch 2.15.0\ntorch 2.14.1+cu130 channel:pytorch snapshot:2026-01-01\n"
+        "torch 2.14.0\nkernel 1.0 needs torch"
+    )
+    rules = FakeRules(higher=("torch 2.15.0",))
+    assert pins(answer(text, "torch", "kernel", rules=rules))["torch"] == "2.15.0"
