@@ -16,6 +16,7 @@ class Report:
     ``target`` is None where nothing says which CUDA counts. ``members_checked`` is the number of
     shared objects that were loaded in simulation, or of wheels whose bytes were looked at.
     ``unjudged`` is the number of packages of which nothing, or too little, could be read.
+    ``torch`` is the build that a lock's pin was taken to mean.
     """
 
     prefix: str
@@ -26,6 +27,7 @@ class Report:
     packages: int
     notes: tuple[str, ...] = ()
     unjudged: int = 0
+    torch: str | None = None
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:

@@ -355,6 +355,7 @@ class CheckModel(_Model):
     packages: int
     members_checked: int
     notes: list[str]
+    torch: str | None = None
 
 
 MODELS: dict[str, type[BaseModel]] = {

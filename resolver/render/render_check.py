@@ -36,6 +36,8 @@ def check_text(report: Report) -> str:
     blocks = [f"{head}; {extent}"]
     if report.target is not None:
         blocks[0] += f"\n  for {target_text(report.target)}".replace(", ,", ",")
+    if report.torch is not None:
+        blocks[0] += f"\n  judged with {report.torch}"
     for severity, title in _HEADS:
         found = [reason for reason in report.findings if reason.severity is severity]
         if found:
@@ -56,4 +58,5 @@ def check_model(report: Report) -> contract.CheckModel:
         packages=report.packages,
         members_checked=report.members_checked,
         notes=list(report.notes),
+        torch=report.torch,
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -26,6 +26,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
+from resolver.solve.candidate import Bound, Need
 from resolver.solve.chosen import file_remarks
 from resolver.solve.judge import superseded
 from resolver.solve.workspace import Workspace
@@ -54,39 +55,51 @@ def stated_target(path: Path) -> dict[str, str]:
 
 def check_lock(session: Session, path: Path, target: Target) -> Report:
     """Judge every pin for ``target``. Raises IndexFailure where an index that counts is silent."""
-    base, known = session.base, session.knowledge
     lock = load_pins(path, target)
     tags = CudaVersion.tags_of(pin.version for pin in lock.pins)
     with session.open_workspace(target, named_tags=tags) as workspace:
-        chosen = {pin.name: choose(workspace, pin) for pin in lock.pins if not pin.local}
-        found = {name: a for name, a in chosen.items() if isinstance(a, Artifact)}
-        workspace.index.prefetch_metadata(found.values())
-        workspace.evidence.prefetch(found.values())
-        findings: list[Reason] = [a for a in chosen.values() if isinstance(a, Reason)]
-        needs = [*workspace.rules.target_needs()]
-        for pin in lock.pins:
-            if not pin.local and isinstance(chosen[pin.name], Reason):
-                needs += workspace.rules.candidate_needs(_by_its_name(pin), None)
-                findings += _by_declaration(workspace, pin, found.get(TORCH))
-        findings += [need.reason for need in needs if need.reason is not None]
-        findings += workspace.rules.target_remarks()
-        torch = found.get(TORCH)
-        for artifact in found.values():
-            findings += _judge(workspace, artifact, torch, lock)
-        named = _by_name(lock, target)
-        findings += check_skews(named, known.skews)
-        findings = join_reported(
-            findings, check_known_bad(named, known.bad_for(target), target.machine)
-        )
-        builds = _other_builds(workspace, lock, findings)
-        links = links_of(workspace)
-        absent = _absent(workspace, found.get(TORCH), lock)
-        findings += check_whole(base, target, found.values(), links, complete=not absent)
-        told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
-        rest = [a for a in found.values() if f"{a.name} {a.version}" not in told]
-        findings += _unread(base, workspace, rest, links)
-        read = sum(links.link_of(artifact) is not None for artifact in found.values())
-        notices = workspace.notices()
+        report = judge_pins(workspace, session.base, links_of(workspace), lock, path)
+        return replace(report, notes=(*report.notes, *workspace.notices()))
+
+
+def judge_pins(
+    workspace: Workspace, base: KnowledgeBase, links: Links, lock: LockFile, path: Path
+) -> Report:
+    """What ``why`` would meet in the very files of a lock; nothing is solved.
+
+    Raises IndexFailure where an index that counts is silent.
+    """
+    target, known = workspace.target, workspace.knowledge
+    chosen = {pin.name: choose(workspace, pin) for pin in lock.pins if not pin.local}
+    found = {name: a for name, a in chosen.items() if isinstance(a, Artifact)}
+    workspace.index.prefetch_metadata(found.values())
+    workspace.evidence.prefetch(found.values())
+    findings: list[Reason] = [a for a in chosen.values() if isinstance(a, Reason)]
+    needs = [*workspace.rules.target_needs()]
+    for pin in lock.pins:
+        if not pin.local and isinstance(chosen[pin.name], Reason):
+            needs += workspace.rules.candidate_needs(_by_its_name(pin), None)
+            findings += _by_declaration(workspace, pin, found.get(TORCH))
+    findings += [need.reason for need in needs if need.reason is not None]
+    findings += workspace.rules.target_remarks()
+    torch = found.get(TORCH)
+    for artifact in found.values():
+        findings += _judge(workspace, artifact, found, lock)
+    named = _by_name(lock, target)
+    findings += check_skews(named, known.skews)
+    findings = join_reported(
+        findings, check_known_bad(named, known.bad_for(target), target.machine)
+    )
+    builds = _other_builds(workspace, lock, findings)
+    absent = _absent(workspace, found.values(), lock)
+    files = tuple(found.values())
+    if any(by == TORCH for by in absent.values()):
+        findings += check_whole(base, target, files, links, complete=False)
+    else:
+        findings += workspace.findings(files)
+    told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
+    rest = [a for a in files if f"{a.name} {a.version}" not in told]
+    findings += _unread(base, workspace, rest, links)
     local = [
         f"{pin.name} was left out: it is no file of an index" for pin in lock.pins if pin.local
     ]
@@ -101,21 +114,16 @@ def check_lock(session: Session, path: Path, target: Target) -> Report:
         for name, reason in chosen.items()
         if isinstance(reason, Reason) and reason.severity is Severity.WARNING
     }
-    missing = []
-    if absent:
-        missing.append(
-            f"the lock does not name {', '.join(absent[:3])}, which torch requires: whether its "
-            "libraries are there was not judged"
-        )
     return Report(
         prefix=str(path),
         kind="lock",
         target=target,
         findings=order_findings(findings),
-        members_checked=read,
+        members_checked=sum(links.link_of(artifact) is not None for artifact in files),
         packages=len(lock.pins),
-        notes=(*lock.notes, *local, *missing, *builds, *notices),
-        unjudged=len(unjudged) + len(local) + lock.left_out,
+        notes=(*lock.notes, *local, *_told_absent(absent), *builds),
+        unjudged=len(unjudged) + len(local) + lock.left_out + len(absent),
+        torch=None if torch is None else _named_torch(workspace, torch),
     )
 
 
@@ -129,6 +137,14 @@ def _by_declaration(workspace: Workspace, pin: Pin, torch: Artifact | None) -> I
                 yield need.reason
         elif torch is not None and not need.accepts(torch):
             yield from need.explain(torch)
+
+
+def _named_torch(workspace: Workspace, torch: Artifact) -> str:
+    """``torch 2.7.0 for CUDA 12.6 (default)``: of several builds of a release, which one."""
+    metadata = workspace.metadata(torch)
+    cuda = workspace.rules.cuda_of(torch, metadata if isinstance(metadata, Metadata) else None)
+    built = {None: "", "cpu": ", a CPU build"}.get(cuda, f" for CUDA {cuda}")
+    return f"torch {torch.version}{built} ({torch.channel})"
 
 
 def _other_builds(workspace: Workspace, lock: LockFile, findings: Iterable[Reason]) -> list[str]:
@@ -158,15 +174,20 @@ def _by_its_name(pin: Pin) -> Artifact:
 
 
 def _judge(
-    workspace: Workspace, artifact: Artifact, torch: Artifact | None, lock: LockFile
+    workspace: Workspace,
+    artifact: Artifact,
+    found: Mapping[NormalizedName, Artifact],
+    lock: LockFile,
 ) -> Iterator[Reason]:
-    """``_file``, where a file that only its own address offers may be out of reach."""
+    """``_file``, where one file may be out of reach: all others are judged."""
     try:
-        yield from _file(workspace, artifact, torch, lock)
+        yield from _file(workspace, artifact, found, lock)
     except IndexFailure as error:
-        if artifact.channel != "address":
-            raise
-        yield _unverified(artifact, str(error), "see whether the address is right")
+        addressed = artifact.channel == "address"
+        remedy = (
+            "see whether the address is right" if addressed else "run where its channel answers"
+        )
+        yield _unverified(artifact, str(error), remedy)
 
 
 def _unverified(artifact: Artifact, found: str, remedy: str) -> Reason:
@@ -211,33 +232,61 @@ def _wants_torch(workspace: Workspace, artifact: Artifact) -> bool:
     )
 
 
-def _absent(workspace: Workspace, torch: Artifact | None, lock: LockFile) -> list[str]:
-    """What torch requires here and the lock does not name."""
-    metadata = None if torch is None else workspace.metadata(torch)
-    if not isinstance(metadata, Metadata):
-        return []
+def _absent(
+    workspace: Workspace, artifacts: Iterable[Artifact], lock: LockFile
+) -> dict[NormalizedName, NormalizedName]:
+    """What files require here and the lock does not name, each with a file that requires it.
+
+    Of several that do torch counts first: then it is not known which libraries torch brings.
+    """
     names = {pin.name for pin in lock.pins}
-    return [
-        requirement.name
-        for requirement in metadata.requires
-        if canonicalize_name(requirement.name) not in names
-        and workspace.target.holds(requirement.marker)
-    ]
+    absent: dict[NormalizedName, NormalizedName] = {}
+    for artifact in sorted(artifacts, key=lambda a: a.name != TORCH):
+        metadata = workspace.metadata(artifact)
+        needed = [
+            canonicalize_name(requirement.name)
+            for requirement in (metadata.requires if isinstance(metadata, Metadata) else ())
+            if workspace.target.holds(requirement.marker)
+        ]
+        needs = workspace.needs(artifact, None)
+        needed += [need.project for need in needs if isinstance(need, Bound)]
+        for name in needed:
+            if name not in names:
+                absent.setdefault(name, artifact.name)
+    return absent
+
+
+def _told_absent(absent: Mapping[NormalizedName, NormalizedName]) -> Iterator[str]:
+    by: dict[NormalizedName, list[str]] = {}
+    for name, asker in absent.items():
+        by.setdefault(asker, []).append(name)
+    for asker, names in by.items():
+        more = f" and {len(names) - 3} more" if names[3:] else ""
+        what = "its libraries are there" if asker == TORCH else "it works without"
+        yield (
+            f"the lock does not name {', '.join(names[:3])}{more}, which {asker} requires: whether "
+            f"{what} was not judged"
+        )
 
 
 def _file(
-    workspace: Workspace, artifact: Artifact, torch: Artifact | None, lock: LockFile
+    workspace: Workspace,
+    artifact: Artifact,
+    found: Mapping[NormalizedName, Artifact],
+    lock: LockFile,
 ) -> Iterator[Reason]:
-    """What forbids one file here or beside torch, and what deserves a word."""
+    """What forbids one file here or beside the others, and what deserves a word."""
     metadata = workspace.metadata(artifact)
     if isinstance(metadata, Reason):
         away = metadata.code in _UNJUDGED
         yield replace(metadata, severity=Severity.WARNING) if away else metadata
         return
+    torch = found.get(TORCH)
+    needs = workspace.needs(artifact, None)
     # That its bytes were not read is told of all such files at the end.
     read = [
         need.reason
-        for need in workspace.needs(artifact, None)
+        for need in needs
         if isinstance(need, HostNeed) and need.fact != BYTES and need.reason is not None
     ]
     facts = [need.reason for need in workspace.rules.candidate_needs(artifact, None)]
@@ -245,10 +294,23 @@ def _file(
     yield from read
     yield from file_remarks(artifact, metadata)
     yield from workspace.rules.remarks(artifact, metadata)
+    refused: list[Reason] = []
     if torch is not None and artifact is not torch:
-        yield from workspace.evidence.refusals(artifact, metadata, torch)
+        refused += workspace.evidence.refusals(artifact, metadata, torch)
+        yield from refused
         yield from workspace.evidence.remarks(artifact, torch)
+    if not refused:  # else the bytes have said it, symbol by symbol
+        yield from _unbound(needs, found)
     yield from _unmet(metadata, lock, workspace.target)
+
+
+def _unbound(needs: Iterable[Need], found: Mapping[NormalizedName, Artifact]) -> Iterator[Reason]:
+    """What a file needs of another one, by its bytes or by what others declare of it."""
+    for need in needs:
+        other = found.get(need.project) if isinstance(need, Bound) else None
+        if isinstance(need, Bound) and other is not None and not need.accepts(other):
+            for reason in need.explain(other):
+                yield replace(reason, severity=Severity.WARNING) if reason.is_open else reason
 
 
 def _unmet(metadata: Metadata, lock: LockFile, target: Target) -> Iterator[Reason]:

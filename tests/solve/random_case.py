@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -65,14 +66,21 @@ class Case:
         return answer(
             index,
             *self.asked,
-            knowledge=knowledge_of(self.rules),
-            rules=_host_rules(self.rules),
-            evidence=_evidence(self.rules),
-            together=self._together,
             constraints=self.rules.constraints,
             strict=self.rules.strict,
             pre=self.rules.pre,
+            **self.options,
         )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the workspace knows beside the index."""
+        return {
+            "knowledge": knowledge_of(self.rules),
+            "rules": _host_rules(self.rules),
+            "evidence": _evidence(self.rules),
+            "together": self._together,
+        }
 
     def _together(self, files: Sequence[Artifact]) -> tuple[Reason, ...]:
         held = {(str(file.name), str(file.version)) for file in files}
