@@ -108,7 +108,7 @@ def not_shown(workspace: Workspace, catalog: Catalog, specifier: SpecifierSet) -
         code=Code.NOT_IN_SNAPSHOT,
         subject=f"{catalog.project}{specifier}",
         needs=f"a file that satisfies {specifier}" if str(specifier) else "a file of any version",
-        found=f"what was shown has {some_versions(shown)}",
+        found=f"not among what was shown: {some_versions(shown)}",
         evidence=f"channels {channels}; not all that may supply it answered",
         grade=Grade.ASSUMED,
         remedy="run where its channels can be reached, or name a mirror with --index",

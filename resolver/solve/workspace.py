@@ -76,16 +76,19 @@ class Workspace:
 
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how indexes and files were read."""
-        return (*self.index.notices(), *self.evidence.notices(), *self._set_aside())
+        told = (*self.index.notices(), *self.evidence.notices())
+        return (*told, *self._set_aside(told))
 
-    def _set_aside(self) -> Iterable[str]:
-        """The projects with files whose metadata did not come, each with one of them."""
+    def _set_aside(self, told: Sequence[str]) -> Iterable[str]:
+        """The projects with files whose metadata did not come, each with one of them, told once."""
         silent: dict[str, list[Reason]] = {}
         for reason in self._metadata.values():
             if isinstance(reason, Reason) and reason.code is Code.UNREADABLE:
                 silent.setdefault(reason.subject.split(" ")[0], []).append(reason)
         for project, reasons in sorted(silent.items()):
             first = min(reasons, key=lambda reason: reason.evidence)
+            if any(first.found in notice for notice in told):
+                continue
             was = "was" if len(reasons) == 1 else "were"
             yield f"{counted(len(reasons), 'file')} of {project} {was} set aside: {first.found}"
 

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 
 from resolver import __version__
-from resolver.errors import DamagedData, UsageError
+from resolver.errors import DamagedData, Unreachable, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.cuda import CudaVersion
@@ -331,6 +331,7 @@ def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False
     does.
     """
     from resolver.abi.inspect import read_evidence
+    from resolver.index.http import OFFLINE_HINT
     from resolver.wheelfile.wheel_errors import DamagedWheel
 
     if artifact.sha256 is not None and connection.store is not None:
@@ -354,6 +355,10 @@ def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False
     except DamagedWheel as error:
         between = ": " if error.member else " "
         raise DamagedData(f"{artifact.filename}{between}{error}", hint=error.hint) from error
+    except Unreachable as error:
+        if error.hint == OFFLINE_HINT:  # nothing that is kept here holds a wheel's bytes
+            error.hint = "run where that host can be reached, or name the wheel's file"
+        raise
 
 
 def links_of(workspace: Workspace) -> WheelEvidence:

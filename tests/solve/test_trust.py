@@ -176,6 +176,12 @@ def test_a_file_that_does_not_answer_is_set_aside() -> None:
     )
 
 
+def test_a_file_that_its_evidence_told_of_is_not_told_again() -> None:
+    told = "b-2.0 could not be read: cannot read https://files.test/default/b-2.0-py3-none-any.whl"
+    evidence = FakeEvidence(told=(f"{told}: the server answered 503",))
+    assert answer(SILENT, "a", evidence=evidence).notes == evidence.told
+
+
 def test_where_it_decides_nothing_is_known() -> None:
     outcome = answer(SILENT, "a", "b>1")
     assert outcome.verdict == "unknown"
