@@ -30,7 +30,8 @@ def find_open(workspace: Workspace, problem: Problem, failure: Failure) -> OpenQ
     """
     if not workspace.has_open():
         return OpenQuestion((), problem, failure)
-    hoping = replace(problem, hope=True)
+    # A question of whether at all, not of the best: the complete search alone is the quicker.
+    hoping = replace(problem, hope=True, undecided=True)
     while True:
         before = _phantoms(workspace)
         result = solve(workspace, hoping)

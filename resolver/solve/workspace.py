@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NewType
@@ -21,6 +22,9 @@ from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import Catalog, CatalogBuilder, unreadable_metadata
 from resolver.solve.ports import Evidence, Index, Rules
+
+# nvidia-cublas-cu12, cuda-bindings, cupy-cuda13x, triton: what belongs to a CUDA build.
+_CUDA_PACKAGE = re.compile(r"^nvidia-|^cuda-|-cu\d\d|-cuda\d\d|triton")
 
 ArtifactKey = NewType("ArtifactKey", tuple[str, str, str | None])
 
@@ -162,6 +166,7 @@ class Workspace:
             yield HostNeed(FILE, "readable metadata", origin, metadata)
             if metadata.is_open:
                 yield from self.evidence.sibling_needs(artifact)
+                yield from self._sibling_wants(artifact, extra)
             return
         if metadata.broken:
             line = f"Requires-Dist: {metadata.broken[0]}"
@@ -175,18 +180,41 @@ class Workspace:
             yield from self.evidence.needs(artifact, metadata)
         elif extra not in metadata.extras:
             return  # as pip and uv: an extra that a release does not have adds nothing
-        for requirement in metadata.requires:
-            always = self.target.holds(requirement.marker)
-            if extra is None:
-                if not always:
-                    continue
-            elif always or not self.target.holds(requirement.marker, extra):
-                continue
+        for requirement in self._applying(metadata, extra):
             if requirement.url is not None and self._is_unstated(requirement):
                 yield HostNeed(
                     FILE, "releases of an index", origin, _addressed(origin, requirement)
                 )
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
+
+    def _applying(self, metadata: Metadata, extra: NormalizedName | None) -> Iterable[Requirement]:
+        """The requirements that hold on the target: of a file itself, or of one extra alone."""
+        for requirement in metadata.requires:
+            always = self.target.holds(requirement.marker)
+            if extra is None:
+                if always:
+                    yield requirement
+            elif not always and self.target.holds(requirement.marker, extra):
+                yield requirement
+
+    def _sibling_wants(self, artifact: Artifact, extra: NormalizedName | None) -> Iterable[Wanted]:
+        """What another file of the release requires, as inferred of one that nobody could read.
+
+        Builds of one release differ in the CUDA packages that they pin, so these are left out. A
+        pre-release infers nothing: a nightly's files are built on different days.
+        """
+        if artifact.version.is_prerelease:
+            return
+        public = artifact.version.__replace__(local=None)
+        for sibling in self.catalog(artifact.name).group(public):
+            metadata = self.metadata(sibling)
+            if not isinstance(metadata, Metadata) or metadata.broken:
+                continue
+            origin = f"{artifact.name} {artifact.version}"
+            for requirement in self._applying(metadata, extra):
+                if requirement.url is None and not _differs_by_cuda(requirement.name):
+                    yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
+            return
 
     def _is_unstated(self, requirement: Requirement) -> bool:
         """Whether no override says which release stands in for an address."""
@@ -225,6 +253,11 @@ class Workspace:
                 wanted = Requirement(str(override))
                 wanted.extras |= requirement.extras
                 yield from Wanted.from_requirement(wanted, override_origin)
+
+
+def _differs_by_cuda(name: str) -> bool:
+    """Whether builds of one release for different CUDA may require a project differently."""
+    return bool(_CUDA_PACKAGE.search(canonicalize_name(name)))
 
 
 def unanswered(artifact: Artifact, error: IndexFailure, what: str) -> Reason:

@@ -256,6 +256,26 @@ def test_what_bytes_say_counts_for_a_release_that_may_exist() -> None:
     assert answer(PARTIAL, "torch==2.9.1", "kernel", evidence=evidence).verdict == "unknown"
 
 
+SIBLINGS = """
+app 1.0 needs torch==2.9.1
+torch 2.9.1
+torch 2.8.0
+kernel 1.0 needs torch==2.8.0 | nvidia-cublas-cu12==1.0
+kernel 2.0 cp313-cp313-manylinux_2_28_x86_64 channel:pytorch snapshot:2026-11-29
+"""
+
+
+def test_a_build_that_may_exist_requires_what_its_release_does() -> None:
+    # kernel 1.0+cu130 may exist on the silent channel; that it would take another torch may not.
+    assert answer(SIBLINGS, "app", "kernel==1.0").verdict == "conflict"
+    assert answer(SIBLINGS, "torch==2.8.0", "kernel==1.0").verdict == "unknown"
+
+
+def test_a_pre_release_that_may_exist_infers_nothing() -> None:
+    text = SIBLINGS.replace("kernel 1.0", "kernel 1.0rc1")
+    assert answer(text, "app", "kernel==1.0rc1").verdict == "unknown"
+
+
 # builds for a higher CUDA minor
 
 BUILDS = "torch 2.15.0\ntorch 2.14.1\ntorch 2.14.0\nkernel 2.0 needs torch\nkernel 1.0 needs torch"
