@@ -104,14 +104,22 @@ def find_leaves(workspace: Workspace, problem: Problem) -> Leaves | None:
     )
     constraints = [wanted for limits in problem.constraints.values() for wanted in limits]
     everything: list[Fact] = [*edges, *constraints, *_learned(result.nogoods)]
+    told = _told(result, everything)
+    for start, thorough in ((told, False), (everything, False), (everything, True)):
+        facts = _shrunk(workspace, problem, seen, start, thorough=thorough)
+        if facts is not None:
+            return Leaves(whole=problem, facts=tuple(facts), seen=seen)
+    return None
+
+
+def _shrunk(
+    workspace: Workspace, problem: Problem, seen: Seen, start: list[Fact], *, thorough: bool
+) -> list[Fact] | None:
+    """The fewest of some facts that fail; None where all of them do not."""
     with Sat() as sat:
-        search = _Shrink(workspace, problem, seen, everything, sat)
-        start = next(filter(search.fails, (_told(result, everything), everything)), None)
-        if start is None:
-            search.thorough = True
-            start = next(filter(search.fails, (everything,)), None)
-        facts = None if start is None else search.shrink(start)
-    return None if facts is None else Leaves(whole=problem, facts=tuple(facts), seen=seen)
+        search = _Shrink(workspace, problem, seen, start, sat)
+        search.thorough = thorough
+        return search.shrink(start) if search.fails(start) else None
 
 
 def _learned(nogoods: Iterable[Nogood]) -> list[Learned]:
@@ -165,7 +173,8 @@ class _Shrink:
         self._seen = seen
         self._sat = sat
         self._counts = {fact: sat.variable() for fact in facts}
-        known = replace(problem, known=seen, constraints={}, stated=problem.constraints, after=())
+        told = restrict(problem, seen, facts).known  # what does not count need not be looked up
+        known = replace(problem, known=told, constraints={}, stated=problem.constraints, after=())
         clauses = Clauses(_Silent(workspace, known, {}), sat, self._edge, at_once=None)
         for need in problem.roots:
             clauses.ask(need)
@@ -175,6 +184,8 @@ class _Shrink:
         for candidate in list(clauses.candidates()):
             if isinstance(candidate, Candidate):
                 for wanted in problem.constraints.get(candidate.project, ()):
+                    if wanted not in self._counts:
+                        continue
                     clauses.constrain(candidate, wanted.specifier, self._counts[wanted])
         for fact in facts:
             if isinstance(fact, Learned):

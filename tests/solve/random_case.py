@@ -318,19 +318,7 @@ def rules_of(rules: Rulebook, leaves: Sequence[str]) -> Rulebook:
             for name, version in rules.host
             if f"{name}: HostNeed <gpu> sm_70 no-device-code" in leaves
         ),
-        bounds={
-            (name, version): fitting
-            for (name, version), fitting in rules.bounds.items()
-            if f"{name}: Bound torch (torch of {sorted(fitting)})" in leaves
-        }
-        | {
-            # It is a bound where torch is required, and says that as well.
-            named: frozenset(_VERSIONS) - {dict(bad)["torch"]}
-            for bad in rules.bad
-            if len(bad) == 2 and "torch" in dict(bad)
-            for named in bad
-            if named[0] != "torch" and f"{named[0]}: {_PEACE}" in leaves
-        },
+        bounds=_bounds_of(rules, leaves),
         measured=rules.measured,
         strict=f"rule {STRICT_RULE}" in leaves,
         constraints=tuple(
@@ -338,3 +326,21 @@ def rules_of(rules: Rulebook, leaves: Sequence[str]) -> Rulebook:
         ),
         pre=rules.pre,
     )
+
+
+def _bounds_of(rules: Rulebook, leaves: Sequence[str]) -> dict[Named, frozenset[str]]:
+    """The bounds on torch among the leaves; a known-bad pair is one where torch is required."""
+    bounds = {
+        (name, version): fitting
+        for (name, version), fitting in rules.bounds.items()
+        if f"{name}: Bound torch (torch of {sorted(fitting)})" in leaves
+    }
+    for bad in rules.bad:
+        members = dict(bad)
+        if len(members) != 2 or "torch" not in members:
+            continue
+        (named,) = (named for named in bad if named[0] != "torch")
+        if f"{named[0]}: {_PEACE}" in leaves:
+            others = frozenset(_VERSIONS) - {members["torch"]}
+            bounds[named] = bounds.get(named, others) & others
+    return bounds
