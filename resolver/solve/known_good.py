@@ -121,6 +121,7 @@ class Choice:
             answer = self.newest()
         except IndexFailure as error:
             silence = error  # a set needs less of the indexes
+            self.notes.append(f"newer releases were not judged: {error}")
         left = sets
         if isinstance(answer, Outcome) and is_measured(answer):
             left = [known for known in sets if not self._is_older(known, answer, machine)]

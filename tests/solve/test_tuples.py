@@ -290,6 +290,7 @@ def test_where_the_indexes_are_silent_a_set_may_answer() -> None:
     index = FakeIndex(f"{NATIVE}\next 4.0 {X} needs gone", unreachable=["gone"])
     outcome = answer(index, "ext", knowledge=make_knowledge(OLD), evidence=_evidence())
     assert outcome.tuple_ == OLD
+    assert outcome.notes[0] == "newer releases were not judged: no answer for gone"
     with pytest.raises(Unreachable):
         answer(index, "ext", knowledge=make_knowledge(), evidence=_evidence())
 
