@@ -191,7 +191,10 @@ def test_a_lock_by_path_serves_a_site_without_a_network(
 
 
 INSTALLERS = {
-    "uv": ("uv", "pip", "install", "--offline", "--no-config", "--target", "there"),
+    "uv": (
+        *("uv", "pip", "install", "--offline", "--no-config"),
+        *("--python", sys.executable, "--target", "there"),
+    ),
     "pip": ("pip", "--disable-pip-version-check", "install", "--no-index", "--target", "there"),
 }
 

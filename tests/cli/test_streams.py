@@ -49,7 +49,13 @@ def shell(
 
 
 # as data; as words; by typer
-COMMANDS = ("knowledge list cuda", "knowledge validate", "--version", "--help", "resolve --help")
+COMMANDS = (
+    "knowledge list cuda",
+    "target --cuda 13.0 --arch sm120",
+    "--version",
+    "--help",
+    "resolve --help",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -71,7 +77,7 @@ def test_no_stream_at_all(tmp_path: Path, full: Path, where: str) -> None:
 def test_what_stderr_does_not_take_is_lost_and_the_answer_stands(
     tmp_path: Path, full: Path, where: str
 ) -> None:
-    for command, code in (("knowledge show nothing", 2), ("knowledge validate", 0)):
+    for command, code in (("knowledge show nothing", 2), ("target --cuda 13.0 --arch sm120", 0)):
         assert shell(tmp_path, f"{command} {where.format(full=full)}")[0] == code
 
 
