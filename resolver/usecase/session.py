@@ -338,13 +338,13 @@ def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False
         facts = connection.store.get(artifact.sha256, full=full)
         if facts is not None:
             return facts
-    source = connection.opener(artifact)
-    if source is None:
-        raise UsageError(
-            f"{artifact.filename} was not read before, and cannot be read now",
-            hint="run without --offline, or name the wheel's file",
-        )
     try:
+        source = connection.opener(artifact)
+        if source is None:
+            raise UsageError(
+                f"{artifact.filename} was not read before, and cannot be read now",
+                hint="run without --offline, or name the wheel's file",
+            )
         return read_evidence(
             source,
             filename=artifact.filename,
