@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from resolver import __version__
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
-from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
+from resolver.model.options import IndexOptions, LockOptions, PlatformOptions, TargetOptions
 from resolver.usecase.arguments import (
     PLATFORM_FIELDS,
     IndexKeywords,
@@ -418,6 +418,9 @@ def check_environment(
 def check_lock(
     path: Path | str,
     *,
+    extras: str | Iterable[str] = (),
+    groups: str | Iterable[str] = (),
+    all_extras: bool = False,
     target: TargetOptions | None = None,
     session: Session | None = None,
     **options: Unpack[Keywords],
@@ -425,11 +428,18 @@ def check_lock(
     """Whether what a lock names loads: ``pylock.toml``, ``uv.lock``, ``poetry.lock``, pinned lines.
 
     A lock of abilock says itself for which machine it is; what is said here counts before that.
+    ``extras`` and ``groups`` are those that it is installed with; without them each fork is judged
+    that extras and groups make by excluding each other.
     """
     from resolver.usecase import check as usecase
 
+    choice = LockOptions(
+        extras=(extras,) if isinstance(extras, str) else tuple(extras),
+        groups=(groups,) if isinstance(groups, str) else tuple(groups),
+        all_extras=all_extras,
+    )
     with session_for(session, options) as opened:
-        return usecase.check_lock(opened, Path(path), described(target, options))
+        return usecase.check_lock(opened, Path(path), described(target, options), choice)
 
 
 def freeze(

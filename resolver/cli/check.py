@@ -16,7 +16,7 @@ from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
-from resolver.model.options import IndexOptions, TargetOptions
+from resolver.model.options import IndexOptions, LockOptions, TargetOptions
 from resolver.model.plural import counted
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def check(
     what: WhatArgument = None,
     target: TargetOptions = TargetOptions(),
     index: IndexOptions = IndexOptions(),
+    lock: LockOptions = LockOptions(),
     full: Annotated[
         bool, typer.Option("--full", help="Read the device code of every library, once.")
     ] = False,
@@ -61,8 +62,20 @@ def check(
         if what is not None and os.path.isfile(what):
             if freeze is not None:
                 raise UsageError("--freeze is for environments: a lock file is a lock already")
-            answer = api.check_lock(what, target=target, session=session)
+            answer = api.check_lock(
+                what,
+                extras=lock.extras,
+                groups=lock.groups,
+                all_extras=lock.all_extras,
+                target=target,
+                session=session,
+            )
         else:
+            if lock.said:
+                raise UsageError(
+                    "--extra, --group and --all-extras are for lock files",
+                    hint="an environment is judged as it is: leave them out",
+                )
             if freeze is not None:
                 from resolver.usecase.freeze import check_place
 

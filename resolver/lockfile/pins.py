@@ -10,6 +10,7 @@ from packaging.utils import NormalizedName
 from resolver.errors import UsageError
 from resolver.lockfile.read_lock import LockFile, Pin, is_toml_lock, load_lock_file
 from resolver.lockfile.requirement_lines import load_lines
+from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.target import Target
 
 _HINT = "name a pylock.toml, a uv.lock, a poetry.lock or pinned requirements"
@@ -38,15 +39,23 @@ def check_is_lock(path: Path) -> None:
         raise UsageError(f"{path} names no package: there is nothing to check", hint=_HINT)
 
 
-def load_pins(path: Path, target: Target) -> LockFile:
-    """The pins of a lock or of a file of pinned requirements. Raises UsageError, DamagedData."""
+def load_pins(path: Path, target: Target, options: LockOptions = EACH_FORK) -> tuple[LockFile, ...]:
+    """The forks of a lock, or the one of a file of pinned requirements.
+
+    Raises UsageError, also for a choice that it does not have, and DamagedData.
+    """
     if is_toml_lock(path):
-        lock = load_lock_file(path, target.environment)
+        locks = load_lock_file(path, target.environment, options)
+    elif options.said:
+        raise UsageError(
+            f"{path} has no extras and no groups",
+            hint="leave --extra, --group and --all-extras out",
+        )
     else:
-        lock = _load_requirements(path, target)
-    if not lock.pins and not lock.left_out:
+        locks = (_load_requirements(path, target),)
+    if not any(lock.pins or lock.left_out for lock in locks):
         raise UsageError(f"{path} pins no package for this target: there is nothing to check")
-    return lock
+    return locks
 
 
 def _load_requirements(path: Path, target: Target) -> LockFile:

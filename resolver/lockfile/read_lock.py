@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,16 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from resolver.errors import DamagedData, UsageError
+from resolver.lockfile.forks import (
+    Fork,
+    Item,
+    all_forks,
+    chosen_fork,
+    conflicts_of,
+    none_of,
+    with_extras,
+)
+from resolver.model.options import EACH_FORK, LockOptions
 
 _PYLOCK = re.compile(r"pylock(\.[^.]+)?\.toml")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -42,21 +52,30 @@ class Pin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockFile:
-    """The pins of one target, by name; ``notes`` say what was left out and why."""
+    """The pins of one target, by name; ``notes`` say what was left out and why.
+
+    ``fork`` names the extras and groups that are meant, where the lock has several choices.
+    """
 
     kind: str
     pins: tuple[Pin, ...]
     notes: tuple[str, ...] = ()
     left_out: int = 0
+    fork: str = ""
 
 
 @dataclass(slots=True)
 class _Reader:
+    """The pins of one fork, as they are read. ``active`` are extras as markers name them."""
+
     path: Path
     environment: Mapping[str, str]
+    fork: Fork
+    active: frozenset[str] = frozenset()
     pins: dict[str, Pin] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     left_out: int = 0
+    twice: set[str] = field(default_factory=set)
 
     def leave_out(self, name: str, why: str) -> None:
         """Say that a package is not among the pins."""
@@ -67,8 +86,13 @@ class _Reader:
         """Whether a marker holds on the target; one that is none counts as holding, with a note."""
         if not isinstance(marker, str) or not marker.strip():
             return True
+        environment: dict[str, str | Set[str]] = {
+            **self.environment,
+            "extras": self.fork.names("extra"),
+            "dependency_groups": self.fork.names("group"),
+        }
         try:
-            return Marker(marker).evaluate({**self.environment, "extra": ""})
+            return Marker(with_extras(marker, self.active)).evaluate(environment, "lock_file")
         except InvalidMarker:
             self.notes.append(f"{self.path}: {marker!r} is not a marker and was taken as true")
             return True
@@ -88,9 +112,12 @@ class _Reader:
             self.leave_out(f"{name} {version}", "not a version")
             return
         key = canonicalize_name(name)
-        self.pins[key] = Pin(
-            name=key, version=parsed, digests=digests, local=local, url=url, path=path
-        )
+        pin = Pin(name=key, version=parsed, digests=digests, local=local, url=url, path=path)
+        other = self.pins.setdefault(key, pin)
+        if other != pin:
+            self.twice.add(key)
+            why = f"the lock pins it for this target beside {other.version}, which was judged"
+            self.leave_out(f"{name} {version}", why)
 
 
 def is_toml_lock(path: Path) -> bool:
@@ -98,10 +125,13 @@ def is_toml_lock(path: Path) -> bool:
     return path.name in ("uv.lock", "poetry.lock") or bool(_PYLOCK.fullmatch(path.name))
 
 
-def load_lock_file(path: Path, environment: Mapping[str, str]) -> LockFile:
-    """Read a lock for one target; ``environment`` are its marker values.
+def load_lock_file(
+    path: Path, environment: Mapping[str, str], options: LockOptions = EACH_FORK
+) -> tuple[LockFile, ...]:
+    """Read the forks of a lock for one target; ``environment`` are its marker values.
 
-    Raises UsageError where it cannot be read, DamagedData where it is no such lock.
+    A fork that holds nothing that another one does not hold too is left out. Raises UsageError
+    where it cannot be read or has not what ``options`` name, DamagedData where it is no such lock.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -109,25 +139,145 @@ def load_lock_file(path: Path, environment: Mapping[str, str]) -> LockFile:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DamagedData(f"{path} is not valid TOML: {error}") from error
-    reader = _Reader(path, environment)
     if not document:
         raise DamagedData(f"{path} is empty", hint="write it again with its tool")
     kind = path.name if path.name in ("uv.lock", "poetry.lock") else "pylock.toml"
+    form = {"uv.lock": _uv, "poetry.lock": _poetry}.get(kind, _pylock)
     try:
-        if kind == "uv.lock":
-            _read_uv(document, reader)
-        elif kind == "poetry.lock":
-            _read_poetry(document, reader)
-        else:
-            _read_pylock(document, reader)
+        readers = form(document, options, path, environment)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         detail = str(error) if type(error) is ValueError else f"{type(error).__name__} {error}"
         raise DamagedData(
             f"{path} is not a valid {kind}: {detail}",
             hint="write it again with its tool",
         ) from error
-    pins = tuple(reader.pins[name] for name in sorted(reader.pins))
-    return LockFile(kind=kind, pins=pins, notes=tuple(reader.notes), left_out=reader.left_out)
+    return tuple(
+        LockFile(
+            kind=kind,
+            pins=tuple(reader.pins[name] for name in sorted(reader.pins)),
+            notes=tuple(reader.notes),
+            left_out=reader.left_out,
+            fork=reader.fork.name,
+        )
+        for reader in _telling(readers)
+    )
+
+
+def _telling(readers: Sequence[_Reader]) -> list[_Reader]:
+    """Without the forks whose every pin another one has too; of equal ones the first."""
+    found: list[_Reader] = []
+    sets = [frozenset(reader.pins.values()) for reader in readers]
+    for at, (reader, pins) in enumerate(zip(readers, sets, strict=True)):
+        others = (pins < other or (pins == other and i < at) for i, other in enumerate(sets))
+        if not any(others):
+            found.append(reader)
+    return found
+
+
+def _read_each(
+    read: Callable[[dict[str, Any], _Reader], None],
+    document: dict[str, Any],
+    forks: Iterable[Fork],
+    path: Path,
+    environment: Mapping[str, str],
+) -> list[_Reader]:
+    readers = []
+    for fork in forks:
+        active = frozenset(
+            text for item in fork.items for text in (item.name, item.encoded) if item.kind
+        )
+        readers.append(_Reader(path, environment, fork, active))
+        read(document, readers[-1])
+    return readers
+
+
+def _uv(
+    document: dict[str, Any], options: LockOptions, path: Path, environment: Mapping[str, str]
+) -> list[_Reader]:
+    if not {"package", "version"} & set(document):
+        raise KeyError("package")
+    there = [
+        Item(kind, canonicalize_name(name), package["name"])
+        for package in _uv_roots(document)
+        for kind, key in (("extra", "optional-dependencies"), ("group", "dev-dependencies"))
+        for name in package.get(key, {})
+    ]
+    conflicts = [c for c in conflicts_of(document.get("conflicts", ())) if c & {*there}]
+    chosen = chosen_fork(options, there, conflicts)
+    forks = [chosen] if chosen is not None else all_forks(there, conflicts)
+    readers = _read_each(_read_uv, document, forks, path, environment)
+    if chosen is None:
+        excluding = frozenset[Item]().union(*conflicts)
+        _tell_groups(readers, (item for item in there if item not in excluding))
+    return readers
+
+
+def _tell_groups(readers: Iterable[_Reader], left: Iterable[Item]) -> None:
+    if names := sorted({item.name for item in left if item.kind == "group"}):
+        flags = " ".join(f"--group {name}" for name in names)
+        for reader in readers:
+            reader.notes.append(f"dependency groups were not judged; to judge them: {flags}")
+
+
+def _pylock(
+    document: dict[str, Any], options: LockOptions, path: Path, environment: Mapping[str, str]
+) -> list[_Reader]:
+    """PEP 751 says no conflicts: choices exclude each other where one package is there twice."""
+    extras = [Item("extra", name) for name in document.get("extras", ())]
+    default = [Item("group", name) for name in document.get("default-groups", ())]
+    groups = [Item("group", name) for name in document.get("dependency-groups", ())]
+    there = [*extras, *groups, *(item for item in default if item not in groups)]
+    return _each_choice(
+        _read_pylock, document, there, frozenset(default), options, path, environment
+    )
+
+
+def _poetry(
+    document: dict[str, Any], options: LockOptions, path: Path, environment: Mapping[str, str]
+) -> list[_Reader]:
+    if not {"package", "metadata"} & set(document):
+        raise KeyError("package")
+    there = [Item("extra", canonicalize_name(name)) for name in document.get("extras", {})]
+    packages = document.get("package", [])
+    groups = sorted({name for package in packages for name in package.get("groups", ())})
+    there += [Item("group", canonicalize_name(name)) for name in groups if name != "main"]
+    return _each_choice(_read_poetry, document, there, frozenset(), options, path, environment)
+
+
+def _each_choice(
+    read: Callable[[dict[str, Any], _Reader], None],
+    document: dict[str, Any],
+    there: Sequence[Item],
+    default: frozenset[Item],
+    options: LockOptions,
+    path: Path,
+    environment: Mapping[str, str],
+) -> list[_Reader]:
+    """What is said; else all extras at once, and where they exclude each other each by itself.
+
+    A group that is not installed by default is judged where it excludes something.
+    """
+
+    def readers(forks: Iterable[Fork]) -> list[_Reader]:
+        return _read_each(read, document, forks, path, environment)
+
+    if (chosen := chosen_fork(options, there, (), default)) is not None:
+        return readers([chosen])
+    extras = frozenset(item for item in there if item.kind == "extra")
+    groups = frozenset(item for item in there if item.kind == "group") - default
+    (all_of_them,) = readers([Fork(items=extras | default)])
+    more = readers([Fork(items=extras | default | groups)]) if groups else [all_of_them]
+    if not all_of_them.twice and not more[0].twice:
+        _tell_groups([all_of_them], groups if read is _read_pylock else ())
+        return [all_of_them]
+    alone = extras if all_of_them.twice else frozenset()
+    alone |= groups if more[0].twice else frozenset()
+    rest = default | (extras - alone)
+    forks = [Fork(name=none_of(alone), items=rest)]
+    for item in sorted(alone):  # groups that are named replace those of the default
+        beside = rest - default if item.kind == "group" else rest
+        forks.append(Fork(name=str(item), items=beside | {item}))
+    return readers(forks)
 
 
 def parse_digest(text: str) -> str | None:
@@ -178,13 +328,20 @@ def _read_pylock(document: dict[str, Any], reader: _Reader) -> None:
 
 
 def _read_poetry(document: dict[str, Any], reader: _Reader) -> None:
-    if not {"package", "metadata"} & set(document):
-        raise KeyError("package")
-    for package in document.get("package", []):
+    packages = document.get("package", [])
+    groups = reader.fork.names("group")
+    wanted = _poetry_optional(document, reader.fork.names("extra"))
+    for package in packages:
         markers = package.get("markers")
+        of = {canonicalize_name(name) for name in package.get("groups", ())}
+        if groups and of and not of & {"main", *groups}:
+            continue
         if isinstance(markers, dict):  # by group
-            markers = " or ".join(f"({marker})" for marker in markers.values())
-        if package.get("optional") or not reader.holds(markers):
+            told = [m for name, m in markers.items() if not groups or name in {"main", *groups}]
+            markers = " or ".join(f"({marker})" for marker in told)
+        if package.get("optional") and canonicalize_name(package["name"]) not in wanted:
+            continue
+        if not reader.holds(markers):
             continue
         source = package.get("source", {})
         local = source.get("type") in ("git", "directory", "file", "url")
@@ -193,46 +350,93 @@ def _read_poetry(document: dict[str, Any], reader: _Reader) -> None:
         )
 
 
-def _read_uv(document: dict[str, Any], reader: _Reader) -> None:
-    """Walk from the projects of the lock along the markers that hold: forks fall away."""
-    if not {"package", "version"} & set(document):
-        raise KeyError("package")
-    packages: dict[str, list[dict[str, Any]]] = {}
+def _poetry_optional(document: dict[str, Any], extras: frozenset[str]) -> set[NormalizedName]:
+    """The packages of the extras, and what they need: all of these are optional in the lock."""
+    requires: dict[NormalizedName, set[NormalizedName]] = {}
     for package in document.get("package", []):
-        packages.setdefault(package["name"], []).append(package)
-    roots = [
+        needed = requires.setdefault(canonicalize_name(package["name"]), set[NormalizedName]())
+        needed.update(map(canonicalize_name, package.get("dependencies", {})))
+    rows = document.get("extras", {})
+    queue = [
+        canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
+        for extra, texts in rows.items()
+        if canonicalize_name(extra) in extras
+        for text in texts
+    ]
+    found: set[NormalizedName] = set()
+    while queue:
+        if (name := queue.pop()) not in found:
+            found.add(name)
+            queue += requires.get(name, ())
+    return found
+
+
+def _uv_roots(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
         package
-        for rows in packages.values()
-        for package in rows
+        for package in document.get("package", [])
         if {"virtual", "editable"} & set(package.get("source", {}))
         or package.get("source", {}).get("directory") == "."
     ]
-    queue = list(roots) or [package for rows in packages.values() for package in rows]
-    seen: set[int] = set()
+
+
+def _read_uv(document: dict[str, Any], reader: _Reader) -> None:
+    """Walk from the projects of the lock along the markers that hold: forks fall away."""
+    packages: dict[str, list[dict[str, Any]]] = {}
+    for package in document.get("package", []):
+        packages.setdefault(package["name"], []).append(package)
+    roots = _uv_roots(document)
+    # A script's lock has no project: it is all that is listed for this target.
+    queue: list[tuple[dict[str, Any], str | None]] = [(package, None) for package in roots]
+    if not roots:
+        queue = [
+            (package, extra)
+            for rows in packages.values()
+            for package in rows
+            if any(map(reader.holds, package.get("resolution-markers", ("",))))
+            for extra in (None, *package.get("optional-dependencies", {}))
+        ]
+    for package in roots:
+        queue += [(package, extra) for extra in reader.fork.of(package["name"], "extra")]
+        for group, edges in package.get("dev-dependencies", {}).items():
+            if canonicalize_name(group) in reader.fork.of(package["name"], "group"):
+                queue += _uv_edges(edges, packages, reader)
+    seen: set[tuple[int, str | None]] = set()
     while queue:
-        package = queue.pop()
-        if id(package) in seen:
+        package, extra = queue.pop()
+        if (id(package), extra) in seen:
             continue
-        seen.add(id(package))
-        if package not in roots:
-            source = package.get("source", {})
-            local = bool({"git", "directory", "path", "url", "editable"} & set(source))
-            files = [*package.get("wheels", ()), *filter(None, [package.get("sdist")])]
-            reader.add(package["name"], package["version"], _digests(files, "hash"), local)
-        for edge in _uv_edges(package, reader):
-            queue += [
-                other
-                for other in packages.get(edge["name"], ())
-                if edge.get("version", other.get("version")) == other.get("version")
-                and edge.get("source", other.get("source")) == other.get("source")
-            ]
+        seen.add((id(package), extra))
+        if extra is None and package not in roots:
+            _add_uv(package, reader)
+        optional = package.get("optional-dependencies", {})
+        edges = package.get("dependencies", ()) if extra is None else optional.get(extra, ())
+        queue += _uv_edges(edges, packages, reader)
 
 
-def _uv_edges(package: dict[str, Any], reader: _Reader) -> Iterator[dict[str, Any]]:
-    """What a package needs here. The lock holds only extras in use; groups are for developers."""
-    listed = [*package.get("dependencies", ())]
-    for edges in package.get("optional-dependencies", {}).values():
-        listed += edges
-    for edge in listed:
-        if reader.holds(edge.get("marker")):
-            yield edge
+def _add_uv(package: dict[str, Any], reader: _Reader) -> None:
+    source = package.get("source", {})
+    url, path = source.get("url"), source.get("path")
+    wheel = str(url or path or "").partition("#")[0].partition("?")[0].endswith(".whl")
+    if not wheel:
+        url = path = None
+    elif path is not None:
+        path = str(reader.path.absolute().parent / path)
+    local = not wheel and bool({"git", "directory", "path", "url", "editable"} & set(source))
+    files = [*package.get("wheels", ()), *filter(None, [package.get("sdist")])]
+    reader.add(package["name"], package["version"], _digests(files, "hash"), local, url, path)
+
+
+def _uv_edges(
+    edges: Iterable[dict[str, Any]], packages: Mapping[str, list[dict[str, Any]]], reader: _Reader
+) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """What a package, or an extra of it, needs here; each with the extras that it is asked for."""
+    for edge in edges:
+        if not reader.holds(edge.get("marker")):
+            continue
+        for other in packages.get(edge["name"], ()):
+            if edge.get("version", other.get("version")) == other.get("version") and edge.get(
+                "source", other.get("source")
+            ) == other.get("source"):
+                for extra in (None, *edge.get("extra", ())):
+                    yield other, extra

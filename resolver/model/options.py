@@ -61,6 +61,27 @@ class PlatformOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LockOptions:
+    """Which extras and groups of a lock are meant; nothing said means each fork by itself."""
+
+    extras: Annotated[
+        tuple[str, ...], Flag("--extra", "An extra that the lock is installed with.", "NAME")
+    ] = ()
+    groups: Annotated[
+        tuple[str, ...], Flag("--group", "A dependency group that it is installed with.", "NAME")
+    ] = ()
+    all_extras: Annotated[bool, Flag("--all-extras", "Every extra of the lock.")] = False
+
+    @property
+    def said(self) -> bool:
+        """Whether anything is chosen."""
+        return bool(self.extras or self.groups or self.all_extras)
+
+
+EACH_FORK = LockOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexOptions:
     """What counts: indexes, caches, knowledge. ``index`` holds ``NAME=URL``.
 

@@ -343,6 +343,17 @@ class DiffModel(_Model):
     used_by: UsedByModel | None
 
 
+class ForkModel(_Model):
+    """One choice of a lock's extras and groups."""
+
+    name: str
+    verdict: Literal["ok", "degraded", "broken"]
+    torch: str | None
+    packages: int
+    unjudged: int
+    findings: list[ReasonModel]
+
+
 class CheckModel(_Model):
     """``abilock check --format json``; ``target`` is null where nothing says which CUDA counts."""
 
@@ -356,6 +367,8 @@ class CheckModel(_Model):
     members_checked: int
     notes: list[str]
     torch: str | None = None
+    fork: str | None = None
+    forks: list[ForkModel] = Field(default_factory=list)
 
 
 MODELS: dict[str, type[BaseModel]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolver.model.plural import counted
-from resolver.model.reason import Severity
+from resolver.model.reason import Reason, Severity
 from resolver.model.report import Report
 from resolver.render import contract
 from resolver.render.render_json import reason_model, target_model
@@ -22,10 +22,11 @@ def check_text(report: Report) -> str:
     extent = (
         f"{counted(report.packages, 'package')}, {counted(report.members_checked, what)} checked"
     )
+    what = f"{report.prefix} with {report.fork}" if report.fork else report.prefix
     head = {
-        "ok": f"Ok: {report.prefix} loads",
-        "degraded": f"Degraded: {report.prefix} loads, and parts of it do not",
-        "broken": f"Broken: {report.prefix} does not load as a whole",
+        "ok": f"Ok: {what} loads",
+        "degraded": f"Degraded: {what} loads, and parts of it do not",
+        "broken": f"Broken: {what} does not load as a whole",
     }[report.verdict]
     if report.unjudged:
         were = "1 package was" if report.unjudged == 1 else f"{report.unjudged} packages were"
@@ -38,13 +39,30 @@ def check_text(report: Report) -> str:
         blocks[0] += f"\n  for {target_text(report.target)}".replace(", ,", ",")
     if report.torch is not None:
         blocks[0] += f"\n  judged with {report.torch}"
+    blocks[0] += "".join(f"\n  {_fork_text(fork)}" for fork in report.forks)
     for severity, title in _HEADS:
-        found = [reason for reason in report.findings if reason.severity is severity]
-        if found:
-            blocks.append("\n\n".join([f"{title}:", *map(reason_text, found)]))
+        groups: dict[str, list[Reason]] = {}
+        for reason in report.findings:
+            if reason.severity is severity:
+                groups.setdefault(_where(report, reason), []).append(reason)
+        for where, found in sorted(groups.items()):
+            blocks.append("\n\n".join([f"{title}{where}:", *map(reason_text, found)]))
     if report.notes:
         blocks.append("\n".join(["Notes:", *(f"  {note}" for note in report.notes)]))
     return "\n\n".join(blocks)
+
+
+def _fork_text(fork: Report) -> str:
+    """``extra old: broken; 12 packages, torch 2.9.1 for CUDA 12.8 (default)``."""
+    torch = "" if fork.torch is None else f", {fork.torch}"
+    left = f", {fork.unjudged} not judged" if fork.unjudged else ""
+    return f"{fork.fork}: {fork.verdict}; {counted(fork.packages, 'package')}{torch}{left}"
+
+
+def _where(report: Report, reason: Reason) -> str:
+    """The forks in which something was found, where that is not in all of them."""
+    names = [fork.fork for fork in report.forks if reason in fork.findings]
+    return "" if len(names) == len(report.forks) else f" ({'; '.join(names)})"
 
 
 def check_model(report: Report) -> contract.CheckModel:
@@ -59,4 +77,16 @@ def check_model(report: Report) -> contract.CheckModel:
         members_checked=report.members_checked,
         notes=list(report.notes),
         torch=report.torch,
+        fork=report.fork or None,
+        forks=[
+            contract.ForkModel(
+                name=fork.fork,
+                verdict=fork.verdict,
+                torch=fork.torch,
+                packages=fork.packages,
+                unjudged=fork.unjudged,
+                findings=[reason_model(reason) for reason in fork.findings],
+            )
+            for fork in report.forks
+        ],
     )

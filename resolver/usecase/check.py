@@ -12,7 +12,7 @@ from resolver.errors import UsageError
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment, load_environment
 from resolver.lockfile.pins import check_is_lock
-from resolver.model.options import TargetOptions
+from resolver.model.options import EACH_FORK, LockOptions, TargetOptions
 from resolver.model.reason import Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
@@ -136,10 +136,13 @@ def _active(world: World) -> tuple[Path, str]:
     return world.prefix, "no environment is active: checked the one abilock runs in"
 
 
-def check_lock(session: Session, path: Path, options: TargetOptions) -> CheckResult:
+def check_lock(
+    session: Session, path: Path, options: TargetOptions, choice: LockOptions = EACH_FORK
+) -> CheckResult:
     """Judge the files that a lock names; a lock of abilock says itself for which machine.
 
-    Raises UsageError for a file that is no lock, and IndexFailure where an index is silent.
+    ``choice`` are its extras and groups, each fork where nothing is said. Raises UsageError for a
+    file that is no lock or has not what is chosen, and IndexFailure where an index is silent.
     """
     check_is_lock(path)
     said = locks.stated_target(path)
@@ -153,4 +156,4 @@ def check_lock(session: Session, path: Path, options: TargetOptions) -> CheckRes
         session.world,
         session.tell,
     )
-    return CheckResult(report=locks.check_lock(session, path, target))
+    return CheckResult(report=locks.check_lock(session, path, target, choice))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from resolver.lockfile.read_lock import LockFile, Pin
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import BYTES, HostNeed
+from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.report import Report
 from resolver.model.stack import NO_EXTENSIONS, TORCH
@@ -53,13 +54,36 @@ def stated_target(path: Path) -> dict[str, str]:
     return values
 
 
-def check_lock(session: Session, path: Path, target: Target) -> Report:
-    """Judge every pin for ``target``. Raises IndexFailure where an index that counts is silent."""
-    lock = load_pins(path, target)
-    tags = CudaVersion.tags_of(pin.version for pin in lock.pins)
+def check_lock(
+    session: Session, path: Path, target: Target, options: LockOptions = EACH_FORK
+) -> Report:
+    """Judge every pin of every fork that is meant.
+
+    Raises IndexFailure where an index that counts is silent, UsageError for what is not there.
+    """
+    locks = load_pins(path, target, options)
+    tags = CudaVersion.tags_of(pin.version for lock in locks for pin in lock.pins)
     with session.open_workspace(target, named_tags=tags) as workspace:
-        report = judge_pins(workspace, session.base, links_of(workspace), lock, path)
+        links = links_of(workspace)
+        reports = [judge_pins(workspace, session.base, links, lock, path) for lock in locks]
+        report = reports[0] if len(reports) == 1 else _of_all(reports)
         return replace(report, notes=(*report.notes, *workspace.notices()))
+
+
+def _of_all(forks: Sequence[Report]) -> Report:
+    """What forks found together. Counts are those of the largest."""
+    found = {reason: None for fork in forks for reason in fork.findings}
+    return replace(
+        forks[0],
+        fork="",
+        forks=tuple(forks),
+        torch=None,
+        findings=order_findings(found),
+        members_checked=max(fork.members_checked for fork in forks),
+        packages=max(fork.packages for fork in forks),
+        notes=tuple(dict.fromkeys(note for fork in forks for note in fork.notes)),
+        unjudged=max(fork.unjudged for fork in forks),
+    )
 
 
 def judge_pins(
@@ -124,6 +148,7 @@ def judge_pins(
         notes=(*lock.notes, *local, *_told_absent(absent), *builds),
         unjudged=len(unjudged) + len(local) + lock.left_out + len(absent),
         torch=None if torch is None else _named_torch(workspace, torch),
+        fork=lock.fork,
     )
 
 

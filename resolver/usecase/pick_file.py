@@ -196,6 +196,12 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
         if same:
             return _other_content(pin, same)
     reason = next((r.reason for r in catalog.rejected if r.version == pin.version), None)
+    if reason is not None and reason.is_open:
+        return replace(reason, severity=Severity.WARNING)
+    listed = held if pin.digests else [a for a in files if a.version == pin.version]
+    sources = [a for a in listed if a.kind == "sdist" and workspace.builder.could_be_built(a)]
+    if sources:
+        return _from_source(sources[0])
     rejected = [r for r in map(workspace.builder.reject, held) if r is not None]
     return reason or next(iter(rejected), None) or _not_found(pin, catalog.channels)
 
@@ -210,6 +216,20 @@ def _not_found(pin: Pin, channels: Sequence[str]) -> Reason:
         evidence=f"channels {', '.join(channels) or 'that know the project: none'}",
         grade=Grade.ASSUMED,
         remedy="name its index with --index",
+    )
+
+
+def _from_source(artifact: Artifact) -> Reason:
+    """An installer builds it: what comes of that nobody has seen."""
+    return Reason(
+        code=Code.SDIST_ONLY,
+        severity=Severity.WARNING,
+        subject=f"{artifact.name} {artifact.version}",
+        needs="a wheel for this target, to be judged",
+        found=f"{artifact.filename}: built from source, not judged",
+        evidence=f"files listed by channel {artifact.channel}",
+        grade=Grade.ASSUMED,
+        remedy="build the wheel and give its directory with --wheelhouse",
     )
 
 

@@ -155,7 +155,7 @@ def test_all_lines_that_pin_nothing_are_told_at_once(tmp_path: Path) -> None:
         "  r.txt, line 4: d is not pinned",
     ]
     path.write_text("-i https://corp.test\na==1\n-e ./x\n")
-    lock = load_pins(path, make_target())
+    (lock,) = load_pins(path, make_target())
     assert ([str(pin.name) for pin in lock.pins], lock.left_out, len(lock.notes)) == (["a"], 1, 2)
 
 

@@ -261,3 +261,62 @@ def test_what_bytes_and_a_report_say_is_told_once() -> None:
 def test_a_remark_of_a_judged_file_is_no_doubt(check: Any, run: Any) -> None:
     check("requirements.txt", "alpha==1.0\nbeta==1.0\n")
     assert headline(run, "requirements.txt").startswith("Ok: requirements.txt loads; 2 packages")
+
+
+# what an installer builds
+
+SOURCES = {
+    "built-1.0.tar.gz": None,
+    "ported-1.0.tar.gz": None,
+    "ported-1.0-py2-none-any.whl": "py2-none-any",
+    "ported-1.0-cp312-cp312-win_amd64.whl": "cp312-cp312-win_amd64",
+}
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+@pytest.mark.parametrize("name", ["built", "ported"])
+def test_a_source_distribution_is_a_warning(check: Any, run: Any, name: str, hashed: bool) -> None:
+    for filename, tag in SOURCES.items():
+        data = b"sources" if tag is None else build_wheel("ported", "1.0", tag=tag).data
+        Path("wheels", filename).write_bytes(data)
+    files = [filename for filename in SOURCES if filename.startswith(name)]
+    hashes = "".join(f" --hash=sha256:{sha256_of(file)}" for file in files) if hashed else ""
+    done = check("requirements.txt", f"{name}==1.0{hashes}\nbeta==2.0\n")
+    assert (done.code, findings(done)) == (0, [("sdist-only", "warning", f"{name} 1.0")])
+    [finding] = done.json("check")["findings"]
+    assert finding["found"] == f"{name}-1.0.tar.gz: built from source, not judged"
+    assert headline(run, "requirements.txt").startswith(
+        "Ok, as far as it could be judged: 1 package was not; "
+    )
+
+
+def test_a_lock_of_other_wheels_alone_cannot_be_installed(check: Any) -> None:
+    wheel = build_wheel("ported", "1.0", tag="cp312-cp312-win_amd64")
+    Path("wheels", "ported-1.0.tar.gz").write_bytes(b"sources")
+    Path("wheels", wheel.filename).write_bytes(wheel.data)
+    done = check("requirements.txt", f"ported==1.0 --hash=sha256:{wheel.sha256}\n")
+    assert (done.code, findings(done)) == (1, [("platform-unsupported", "fatal", "ported 1.0")])
+
+
+def test_wheels_that_uv_locks_by_place_are_read(check: Any) -> None:
+    near = build_wheel("near", "1.0", requires=["beta<2"])
+    Path("near").mkdir()
+    Path("near", near.filename).write_bytes(near.data)
+    address = "https://files.example/faraway-1.0-py3-none-any.whl"
+    text = (
+        'version = 1\n[[package]]\nname = "app"\nversion = "0"\nsource = { virtual = "." }\n'
+        'dependencies = [{ name = "near" }, { name = "faraway" }, { name = "beta" }]\n'
+        '[[package]]\nname = "near"\nversion = "1.0"\n'
+        f'source = {{ path = "near/{near.filename}" }}\n'
+        f'wheels = [{{ filename = "{near.filename}", hash = "sha256:{near.sha256}" }}]\n'
+        f'[[package]]\nname = "faraway"\nversion = "1.0"\nsource = {{ url = "{address}" }}\n'
+        f'wheels = [{{ url = "{address}", hash = "sha256:{"cd" * 32}" }}]\n'
+        '[[package]]\nname = "beta"\nversion = "2.0"\n'
+    )
+    done = check("uv.lock", text)
+    assert done.code == 0
+    told = findings(done)
+    assert ("version-conflict", "warning", "near 1.0") in told
+    [(code, severity, _)] = [row for row in told if row[2] == "faraway 1.0"]
+    assert (code in ("not-found", "unreadable"), severity) == (True, "warning")
+    assert not [note for note in done.json("check")["notes"] if "left out" in note]

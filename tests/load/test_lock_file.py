@@ -121,7 +121,8 @@ def pins(lock: LockFile) -> list[tuple[str, str, list[str], bool]]:
 def load(tmp_path: Path, name: str, text: str) -> LockFile:
     path = tmp_path / name
     path.write_text(text)
-    return load_lock_file(path, TARGET.environment)
+    (lock,) = load_lock_file(path, TARGET.environment)
+    return lock
 
 
 def test_uv(tmp_path: Path) -> None:
