@@ -37,6 +37,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
     "resolver.model.knowledge": frozenset(
         {
             "Build",
+            "CudaGuard",
             "CudaRelease",
             "DeclaredPair",
             "Gpu",

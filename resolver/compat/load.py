@@ -17,6 +17,7 @@ from resolver.model.channel import Channel
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import (
     Build,
+    CudaGuard,
     CudaRelease,
     DeclaredPair,
     Gpu,
@@ -111,6 +112,7 @@ class _Parsed(TypedDict):
     successors: tuple[Successor, ...]
     tuples: tuple[KnownTuple, ...]
     libraries: tuple[Library, ...]
+    guards: tuple[CudaGuard, ...]
     pairs: tuple[DeclaredPair, ...]
 
 
@@ -122,6 +124,7 @@ def _parse(layers: Layers) -> _Parsed:
     gpus = load_rows(layers, "gpus.toml", schema.GpusFile, lambda f: f.gpu)
     builds = load_rows(layers, "builds.toml", schema.BuildsFile, lambda f: f.build)
     skews = load_rows(layers, "skews.toml", schema.SkewsFile, lambda f: f.skew)
+    guards = load_rows(layers, "guards.toml", schema.GuardsFile, lambda f: f.guard)
     pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
@@ -134,6 +137,7 @@ def _parse(layers: Layers) -> _Parsed:
         gpus=tuple(fact.value() for fact in gpus),
         builds=tuple(fact.value() for fact in builds),
         skews=tuple(fact.value() for fact in skews),
+        guards=tuple(fact.value() for fact in guards),
         pairs=tuple(fact.value() for fact in pairs),
         successors=tuple(fact.value() for fact in successors),
         tuples=_load_tuples(layers),

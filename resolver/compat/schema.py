@@ -39,6 +39,7 @@ from resolver.compat.field import (
 from resolver.model.channel import Channel
 from resolver.model.knowledge import (
     Build,
+    CudaGuard,
     CudaRelease,
     DeclaredPair,
     Gpu,
@@ -224,6 +225,25 @@ class SkewFact(Fact):
         return SkewGroup(id=self.id, projects=self.projects, source=self.source, remedy=self.remedy)
 
 
+class GuardFact(Fact):
+    """One ``[[guard]]`` of ``guards.toml``."""
+
+    project: Name
+    versions: SpecifierText
+    same: Literal["minor", "major"]
+    source: Text
+
+    def value(self) -> CudaGuard:
+        """As the rest of the program knows it."""
+        return CudaGuard(
+            id=self.id,
+            project=self.project,
+            versions=self.versions,
+            same=self.same,
+            source=self.source,
+        )
+
+
 class SuccessorFact(Fact):
     """One ``[[successor]]`` of ``successors.toml``."""
 
@@ -389,6 +409,12 @@ class SkewsFile(Model):
     """``skews.toml``."""
 
     skew: tuple[SkewFact, ...]
+
+
+class GuardsFile(Model):
+    """``guards.toml``."""
+
+    guard: tuple[GuardFact, ...]
 
 
 class SuccessorsFile(Model):

@@ -40,6 +40,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     gpus = read("gpus.toml", schema.GpusFile)
     builds = read("builds.toml", schema.BuildsFile)
     skews = read("skews.toml", schema.SkewsFile)
+    guards = read("guards.toml", schema.GuardsFile)
     pairs = read("pairs.toml", schema.PairsFile)
     successors = read("successors.toml", schema.SuccessorsFile)
     libraries = read("libraries.toml", schema.LibrariesFile)
@@ -53,6 +54,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("gpus.toml", fact) for fact in (gpus.gpu if gpus else ())),
         *(("builds.toml", fact) for fact in (builds.build if builds else ())),
         *(("skews.toml", fact) for fact in (skews.skew if skews else ())),
+        *(("guards.toml", fact) for fact in (guards.guard if guards else ())),
         *(("pairs.toml", fact) for fact in (pairs.pair if pairs else ())),
         *(("successors.toml", fact) for fact in (successors.successor if successors else ())),
         *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),

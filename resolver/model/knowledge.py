@@ -79,6 +79,21 @@ class SkewGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CudaGuard:
+    """What a project compares with torch at import: the CUDA of both, to the minor or the major."""
+
+    id: str
+    project: NormalizedName
+    versions: SpecifierSet
+    same: Literal["minor", "major"]
+    source: str
+
+    def refuses(self, cuda: CudaVersion, torch: CudaVersion) -> bool:
+        """Whether a build for ``cuda`` raises beside a torch for another."""
+        return cuda.major != torch.major or (self.same == "minor" and cuda.minor != torch.minor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredPair:
     """Releases of an extension and of torch that its users' own metadata pins together.
 
@@ -212,6 +227,7 @@ class Knowledge:
     gpus: tuple[Gpu, ...] = ()
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()
+    guards: tuple[CudaGuard, ...] = ()
     pairs: tuple[DeclaredPair, ...] = ()
     successors: tuple[Successor, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()

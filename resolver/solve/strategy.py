@@ -21,6 +21,7 @@ from resolver.model.target import Target
 from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.chosen import assumed_pairs, file_remarks, missing_extras, packages_of
+from resolver.solve.guard import Guarded
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.open_question import find_open
 from resolver.solve.provider import Problem
@@ -138,6 +139,7 @@ def base_problem(workspace: Workspace, request: Request, roots: tuple[Need, ...]
         after=(
             *(SameVersion(skew) for skew in workspace.knowledge.skews),
             *(_together_rules(workspace.knowledge, workspace.target) if request.use_tuples else ()),
+            Guarded(workspace),
             Loads(workspace),
             *([Verified(workspace, witnesses)] if request.strict else ()),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -32,14 +32,17 @@ from resolver.load.process_finding import check_process
 from resolver.load.records import check_known_bad, check_records, check_toolkit
 from resolver.load.surroundings import Surroundings
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.model.version import parse_version
+from resolver.solve.guard import guard_reason
 
 _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
+# ``__version__ = '2.11.0+cu130'``, as torchaudio and torchvision write it.
+_LOCAL = re.compile(r"(?m)^__version__\s*=\s*['\"][^'\"+]*\+(cu\d{3})['\"]")
 
 
 def simulate(
@@ -104,6 +107,7 @@ def simulate(
                 lambda: find_nvcc(environment.prefix, environment.path, environ),
             ),
         ]
+        findings += _guarded(environment, known.guards, torch, built_for)
         bad = _bad_here(known, target, _stand_in(environment, host, archs))
         findings = join_reported(findings, check_known_bad(environment, bad, host.machine))
         device = DeviceCheck(files, store, archs, driver, full=full)
@@ -144,13 +148,42 @@ def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
     )
 
 
+def _guarded(
+    environment: Environment,
+    guards: Iterable[CudaGuard],
+    torch: Distribution | None,
+    built_for: CudaVersion | None,
+) -> Iterator[Reason]:
+    """The packages that raise at import beside the installed torch, by the CUDA of both."""
+    if torch is None or built_for is None:
+        return
+    for guard in guards:
+        found = environment.find(guard.project)
+        version = None if found is None else parse_version(found.version)
+        if found is None or version is None:
+            continue
+        cuda = _built_for(found, guard.project)
+        public = version.__replace__(local=None)
+        if (
+            cuda is not None
+            and guard.versions.contains(public, prereleases=True)
+            and guard.refuses(cuda, built_for)
+        ):
+            yield guard_reason(guard, str(found), cuda, str(torch), built_for)
+
+
 def _torch_cuda(torch: Distribution) -> CudaVersion | None:
     """The CUDA release that torch was built for, by ``torch/version.py``."""
+    return _built_for(torch, "torch")
+
+
+def _built_for(torch: Distribution, package: str) -> CudaVersion | None:
+    """The CUDA release that a package was built for, by its ``version.py``; None for the CPU."""
     try:
-        text = Path(torch.site, "torch", "version.py").read_text("utf-8", "replace")
+        text = Path(torch.site, package, "version.py").read_text("utf-8", "replace")
     except OSError:
         text = ""
-    match = _CUDA.search(text)
+    match = _CUDA.search(text) or _LOCAL.search(text)
     try:
         if match:
             return CudaVersion.parse(match[1])

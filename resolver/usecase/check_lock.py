@@ -29,6 +29,7 @@ from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound, Need
 from resolver.solve.chosen import file_remarks
+from resolver.solve.guard import guarded
 from resolver.solve.judge import superseded
 from resolver.solve.workspace import Workspace
 from resolver.usecase.installed_pins import builds_note, default_files
@@ -111,6 +112,7 @@ def judge_pins(
         findings += _judge(workspace, artifact, found, lock)
     named = _by_name(lock, target)
     findings += check_skews(named, known.skews)
+    findings += (reason for _, reason in guarded(workspace, found))
     findings = join_reported(
         findings, check_known_bad(named, known.bad_for(target), target.machine)
     )

@@ -74,6 +74,16 @@ remedy = "Install one and two in one version."
 date = 2026-01-01
 """
 
+GUARDS = """
+[[guard]]
+id = "one-cuda"
+project = "one"
+versions = "<2"
+same = "minor"
+source = "code"
+date = 2026-01-01
+"""
+
 PAIRS = """
 [[pair]]
 id = "one-1"
@@ -195,6 +205,7 @@ FILES = {
     "gpus.toml": GPUS,
     "builds.toml": BUILDS,
     "skews.toml": SKEWS,
+    "guards.toml": GUARDS,
     "pairs.toml": PAIRS,
     "successors.toml": SUCCESSORS,
     "libraries.toml": LIBRARIES,

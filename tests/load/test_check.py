@@ -281,6 +281,25 @@ def test_versions_that_do_not_go_together(world: World) -> None:
     assert found.count("version-conflict") == 2
 
 
+@pytest.mark.parametrize(
+    ("torchaudio", "built", "expected"),
+    [
+        ("2.11.0", "2.11.0+cu128", [("cuda-mismatch", "fatal")]),
+        ("2.11.0", "2.11.0+cu130", []),
+        ("2.11.0", "2.11.0+cpu", []),
+        ("2.11.1", "2.11.1+cu132", []),
+        ("2.11.1", "2.11.1+cu128", [("cuda-mismatch", "fatal")]),
+    ],
+)
+def test_what_torchaudio_compares_at_import(
+    world: World, torchaudio: str, built: str, expected: list[tuple[str, str]]
+) -> None:
+    world.torch("2.11.0" if torchaudio == "2.11.0" else "2.13.0", "13.0")
+    version = f"__version__ = '{built}'\n".encode()
+    world.install("torchaudio", torchaudio, {"torchaudio/version.py": version})
+    assert codes(world.check()) == expected
+
+
 def test_a_placeholder(world: World) -> None:
     world.install("nvidia-nothing-cu13", "0.0.0a0")
     assert codes(world.check()) == [("placeholder-package", "warning")]
