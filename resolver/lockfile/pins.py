@@ -16,13 +16,14 @@ from resolver.model.target import Target
 _HINT = "name a pylock.toml, a uv.lock, a poetry.lock or pinned requirements"
 
 
-def check_is_lock(path: Path) -> None:
+def check_is_lock(path: Path, options: LockOptions = EACH_FORK) -> None:
     """Raises UsageError where a file is no lock, DamagedData where it is a damaged one.
 
     Markers are read as of this machine: what is pinned for a target is not judged.
     """
     if is_toml_lock(path):
-        load_lock_file(path, {key: str(value) for key, value in default_environment().items()})
+        here = {key: str(value) for key, value in default_environment().items()}
+        load_lock_file(path, here, options)
         return
     try:
         lines = load_lines(path).asked

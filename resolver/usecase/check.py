@@ -144,7 +144,7 @@ def check_lock(
     ``choice`` are its extras and groups, each fork where nothing is said. Raises UsageError for a
     file that is no lock or has not what is chosen, and IndexFailure where an index is silent.
     """
-    check_is_lock(path)
+    check_is_lock(path, choice)
     said = locks.stated_target(path)
     if options.gpu:
         said.pop("arch", None)

@@ -13,6 +13,7 @@ from packaging.pylock import Pylock, PylockSelectError
 
 from resolver.errors import UsageError
 from resolver.lockfile.forks import with_extras
+from resolver.lockfile.pins import check_is_lock
 from resolver.lockfile.read_lock import LockFile, load_lock_file
 from resolver.model.options import LockOptions
 from tests.load.test_check_lock import TARGET, check
@@ -147,6 +148,7 @@ def test_too_many_forks_ask_for_a_choice(tmp_path: Path) -> None:
     text = f"version = 1\nconflicts = [{rows}]\n{head}[package.optional-dependencies]\n{extras}"
     with pytest.raises(UsageError, match="the lock has up to 81 forks"):
         load(tmp_path, "uv.lock", text)
+    check_is_lock(tmp_path / "uv.lock", LockOptions(extras=("a1",)))
 
 
 def test_extras_in_a_marker_are_decided_each() -> None:
