@@ -42,16 +42,18 @@ TORCH_2_11 = {
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[ChannelIndex]:
+    http = HttpClient(version="test")
     made = ChannelIndex(
         settings=Settings(),
         channels=[],
         snapshot=FakeSnapshot(),
         cuda_tags=(),
         cache=Cache(tmp_path),
-        http=HttpClient(version="test"),
+        http=http,
     )
     yield made
     made.close()
+    http.close()
 
 
 def test_both_forms_of_a_page_agree() -> None:
