@@ -40,7 +40,8 @@ def find_phantoms(
                 known[rejection.version] = found
     for version in _named(workspace, catalog, wanted):
         if version not in known and _all(wanted, version):
-            reason = not_shown(workspace, catalog, SpecifierSet(f"=={version}"))
+            named = f"=={version}" if any(map(str, wanted)) else ""  # else it stands for any
+            reason = not_shown(workspace, catalog, SpecifierSet(named))
             known[version] = _phantom(workspace, project, version, reason)
     for version in sorted(known, reverse=True):
         if _all(wanted, version):

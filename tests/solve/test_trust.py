@@ -276,6 +276,13 @@ def test_a_pre_release_that_may_exist_infers_nothing() -> None:
     assert answer(text, "app", "kernel==1.0rc1").verdict == "unknown"
 
 
+def test_a_project_that_was_not_shown_is_named_without_a_version() -> None:
+    index = FakeIndex("a 1.0")
+    index.offline = True
+    (reason,) = reasons(answer(index, "no-such-project"))
+    assert (reason.subject, reason.found) == ("no-such-project", "none")
+
+
 # builds for a higher CUDA minor
 
 BUILDS = "torch 2.15.0\ntorch 2.14.1\ntorch 2.14.0\nkernel 2.0 needs torch\nkernel 1.0 needs torch"
