@@ -88,6 +88,10 @@ class CudaGuard:
     same: Literal["minor", "major"]
     source: str
 
+    def speaks_for(self, version: Version) -> bool:
+        """Whether it is of this release, whatever its build."""
+        return self.versions.contains(version.__replace__(local=None), prereleases=True)
+
     def refuses(self, cuda: CudaVersion, torch: CudaVersion) -> bool:
         """Whether a build for ``cuda`` raises beside a torch for another."""
         return cuda.major != torch.major or (self.same == "minor" and cuda.minor != torch.minor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
@@ -16,8 +16,6 @@ from resolver.solve.after import Nogood
 from resolver.solve.candidate import Candidate
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
-
-CudaOf = Callable[[Artifact], CudaVersion | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +44,13 @@ def guarded(
     torch = chosen.get(TORCH)
     if torch is None:
         return
-    for artifact in chosen.values():
-        cuda, beside = _cuda_of(workspace, artifact), _cuda_of(workspace, torch)
-        if cuda is None or beside is None:
+    for guard in workspace.knowledge.guards:
+        artifact = chosen.get(guard.project)
+        if artifact is None or not guard.speaks_for(artifact.version):
             continue
-        for guard in guards_of(workspace.knowledge.guards, artifact):
-            if guard.refuses(cuda, beside):
-                yield artifact, guard_reason(guard, str_of(artifact), cuda, str_of(torch), beside)
-
-
-def guards_of(guards: Iterable[CudaGuard], artifact: Artifact) -> Iterator[CudaGuard]:
-    """The guards of one release."""
-    for guard in guards:
-        public = artifact.version.__replace__(local=None)
-        if guard.project == artifact.name and guard.versions.contains(public, prereleases=True):
-            yield guard
+        cuda, beside = _cuda_of(workspace, artifact), _cuda_of(workspace, torch)
+        if cuda is not None and beside is not None and guard.refuses(cuda, beside):
+            yield artifact, guard_reason(guard, str_of(artifact), cuda, str_of(torch), beside)
 
 
 def guard_reason(

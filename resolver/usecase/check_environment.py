@@ -162,13 +162,8 @@ def _guarded(
         version = None if found is None else parse_version(found.version)
         if found is None or version is None:
             continue
-        cuda = _built_for(found, guard.project)
-        public = version.__replace__(local=None)
-        if (
-            cuda is not None
-            and guard.versions.contains(public, prereleases=True)
-            and guard.refuses(cuda, built_for)
-        ):
+        cuda = _built_for(found, guard.project) if guard.speaks_for(version) else None
+        if cuda is not None and guard.refuses(cuda, built_for):
             yield guard_reason(guard, str(found), cuda, str(torch), built_for)
 
 
