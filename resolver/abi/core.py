@@ -14,9 +14,11 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import file_text, subject_of, torch_text
+from resolver.abi.verdict import file_text, torch_text
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Release, Subject, release_of
+from resolver.model.stack import TORCH
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.wheel_errors import DamagedWheel
 
@@ -57,7 +59,7 @@ def read_core(source: ByteSource, *, filename: str, sha256: str | None) -> CoreE
 
 
 def check_core(
-    link: WheelLink, core: CoreExports, version: Version, *, subject: str | None = None
+    link: WheelLink, core: CoreExports, version: Version, *, subject: Subject | None = None
 ) -> tuple[Reason, ...]:
     """Symbols that members which must load need, and that are gone from this torch.
 
@@ -92,7 +94,7 @@ def _reason(
     gone: tuple[str, ...],
     core: CoreExports,
     version: Version,
-    subject: str | None,
+    subject: Subject | None,
 ) -> Reason:
     found = {name: _instead(core, name) for name in gone}
     first = min(gone, key=lambda name: (not found[name], name))
@@ -100,8 +102,8 @@ def _reason(
     works = torch_text(link, link.mask)
     return Reason(
         code=Code.MISSING_SYMBOL,
-        subject=subject or subject_of(link.wheel.filename),
-        object=f"torch {version}",
+        subject=subject or release_of(link.wheel.filename),
+        object=Release(TORCH, version),
         member=row.member.path,
         needs=demangle(first) + more,
         found=found[first] or "no symbol of that name",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from resolver.abi.demangle import demangle, likeness, overloads
@@ -12,6 +11,8 @@ from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.rules import choice_for_torch
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Release, Subject, release_of
+from resolver.model.stack import TORCH
 from resolver.model.torch_range import TorchRange
 
 # In a sentence; the mangled names are all in the reason.
@@ -26,7 +27,7 @@ def check_torch(
     *,
     machine: str,
     sha256: str | None = None,
-    subject: str | None = None,
+    subject: Subject | None = None,
 ) -> tuple[Reason, ...]:
     """Why the wheel does not load, or lacks features, with one torch build; empty when it links.
 
@@ -35,8 +36,8 @@ def check_torch(
     history can say nothing of gives one reason ``unverified``. Cost: a few milliseconds, and some
     50 for the words of a rejection.
     """
-    subject = subject or subject_of(link.wheel.filename)
-    torch = f"torch {version}"
+    subject = subject or release_of(link.wheel.filename)
+    torch = Release(TORCH, version)
     if not link.symbols:
         return ()
     match = link.history.match(version, machine=machine, sha256=sha256)
@@ -53,15 +54,6 @@ def check_torch(
         )
     reasons.extend(_unserved(link, match, subject, torch))
     return tuple(reasons)
-
-
-def subject_of(filename: str) -> str:
-    """``sgl-kernel 0.3.21+cu130`` for a wheel's file name."""
-    try:
-        name, version, _build, _tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
-        return filename
-    return f"{name} {version}"
 
 
 def link_evidence(link: WheelLink, match: Match) -> str:
@@ -102,8 +94,8 @@ def _missing_symbol(
     match: Match,
     members: list[MemberLink],
     severity: Severity,
-    subject: str,
-    torch: str,
+    subject: Subject,
+    torch: Release,
 ) -> Reason:
     symbols = _lacking(link, members, 1 << match.index)
     # Those of which another signature is there say most; they come first.
@@ -141,7 +133,7 @@ def _instead(link: WheelLink, match: Match, symbol: str) -> str:
     return " | ".join(ordered[:_MAX_OVERLOADS]) + more
 
 
-def _evidence(link: WheelLink, match: Match, torch: str, members: list[MemberLink]) -> str:
+def _evidence(link: WheelLink, match: Match, torch: Release, members: list[MemberLink]) -> str:
     others = len(members) - 1
     also = f" and {others} more member{'s' if others > 1 else ''}" if others else ""
     text = (
@@ -155,8 +147,8 @@ def _evidence(link: WheelLink, match: Match, torch: str, members: list[MemberLin
     return text + (f"; other releases have them in {' and '.join(homes)}" if homes else "")
 
 
-def _remedy(subject: str, torch: str, works: str | None, severity: Severity) -> str:
-    project = subject.split(" ")[0]
+def _remedy(subject: Subject, torch: Release, works: str | None, severity: Severity) -> str:
+    project = subject.name
     if works is None:
         return f"No torch that was read exports what it needs: build {project} against {torch}."
     if severity is Severity.FATAL:
@@ -164,7 +156,7 @@ def _remedy(subject: str, torch: str, works: str | None, severity: Severity) -> 
     return f"The package imports without it; for this feature use {works}."
 
 
-def _unserved(link: WheelLink, match: Match, subject: str, torch: str) -> list[Reason]:
+def _unserved(link: WheelLink, match: Match, subject: Subject, torch: Release) -> list[Reason]:
     reasons = []
     for group in link.unserved(match.index):
         rule = group[0].load.rule
@@ -189,7 +181,7 @@ def _unserved(link: WheelLink, match: Match, subject: str, torch: str) -> list[R
     return reasons
 
 
-def _unverified(link: WheelLink, subject: str, torch: str) -> Reason:
+def _unverified(link: WheelLink, subject: Subject, torch: Release) -> Reason:
     return Reason(
         code=Code.UNVERIFIED,
         severity=Severity.WARNING,

@@ -21,6 +21,7 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.dependency import parse_requires_python
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Severity
+from resolver.model.release import Release, Several
 from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target
 
@@ -120,25 +121,25 @@ def _fits(records: Sequence[Record], version: Version, python: str, machine: str
 
 
 def _check_reason(name: str, fact: schema.TupleFact) -> Iterator[Problem]:
-    reason = fact.reason
-    if reason is None:
+    if fact.reason is None:
         return
-    named = {f"{project} {version}" for project, version in fact.packages.items()}
-    for text in (reason.subject, reason.object):
-        package = (text or "").partition(" ")[0]
-        if text is not None and package in fact.packages and text not in named:
-            yield Problem(
-                file=name,
-                id=fact.id,
-                what=f"the reason speaks of {text}, the tuple of {package} "
-                f"{fact.packages[NormalizedName(package)]}",
-                remedy="Correct the version in one of them.",
-            )
-    if reason.subject not in named:
+    reason = fact.reason.value()
+    packages: dict[str, Release] = {n: Release(n, v) for n, v in fact.packages.items()}
+    for told in (reason.subject, reason.object):
+        for each in told.members if isinstance(told, Several) else (told,):
+            meant = None if each is None else packages.get(each.name)
+            if meant is not None and each != meant:
+                yield Problem(
+                    file=name,
+                    id=fact.id,
+                    what=f"the reason speaks of {each}, the tuple of {meant}",
+                    remedy="Correct the version in one of them.",
+                )
+    if reason.subject not in packages.values():
         yield Problem(
             file=name,
             id=fact.id,
-            what=f"the reason's subject {reason.subject!r} is none of the packages",
+            what=f"the reason's subject '{reason.subject}' is none of the packages",
             remedy="Name a package with its version, as packages gives it.",
         )
 

@@ -51,6 +51,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
         {"LoadRule", "Preload", "PreloadRule", "SystemLibrary"}
     ),
     "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),
+    "resolver.model.release": frozenset({"Named", "Release"}),
 }
 
 

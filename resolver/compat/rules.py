@@ -14,6 +14,7 @@ from packaging.version import Version
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.knowledge import Build, CudaRelease
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Subject
 from resolver.model.target import driver_text
 
 Releases = Mapping[CudaVersion, CudaRelease]
@@ -54,11 +55,14 @@ def named_by(releases: Releases, cuda: CudaVersion, arch: Arch) -> Arch:
     return next((a for a in release.archs if a.number == other and a.suffix == arch.suffix), arch)
 
 
+_FILE = Named("the file")
+
+
 def covers(
     codes: Iterable[DeviceCode],
     arch: Arch,
     *,
-    subject: str = "the file",
+    subject: Subject = _FILE,
     evidence: str = _GUIDE,
     grade: Grade = Grade.MEASURED,
     member: str | None = None,
@@ -104,7 +108,7 @@ def _ptx_only(
     code: DeviceCode,
     arch: Arch,
     *,
-    subject: str,
+    subject: Subject,
     evidence: str,
     grade: Grade,
     member: str | None,
@@ -143,7 +147,7 @@ def _ptx_only(
     )
 
 
-def _device_code_remedy(subject: str, arch: Arch, alternatives: Iterable[Build]) -> str:
+def _device_code_remedy(subject: Subject, arch: Arch, alternatives: Iterable[Build]) -> str:
     for build in alternatives:
         if build.codes is not None and any(runs_on(code, arch) for code in build.codes):
             local = f"+{build.local}" if build.local else ""
@@ -199,7 +203,7 @@ def driver_floor(releases: Releases, cuda: CudaVersion, driver: Version | None) 
     release = releases.get(cuda)
     if release is None or driver is None:
         return None
-    subject = f"CUDA {cuda}"
+    subject = Named("CUDA", str(cuda))
     if driver < release.driver_family:
         best = newest_for_driver(releases, driver)
         alternative = (
@@ -244,7 +248,7 @@ def toolkit_supports(releases: Releases, cuda: CudaVersion, arch: Arch) -> Reaso
     that is asked for the very architecture refuses it.
     """
     release = releases.get(cuda)
-    subject = f"CUDA {cuda}"
+    subject = Named("CUDA", str(cuda))
     if release is None:
         near = nearest_cuda(releases, str(cuda))
         return Reason(

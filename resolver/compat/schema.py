@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from packaging.requirements import Requirement
-from packaging.utils import NormalizedName
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -49,6 +50,7 @@ from resolver.model.knowledge import (
     Successor,
 )
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Release, Subject
 
 
 class Model(BaseModel):
@@ -283,18 +285,27 @@ class ReasonFact(Model):
         """As the rest of the program knows it."""
         return Reason(
             code=self.code,
-            subject=self.subject,
+            subject=_parse_subject(self.subject),
             needs=self.needs,
             found=self.found,
             evidence=self.evidence,
             severity=self.severity,
             grade=self.grade,
-            object=self.object,
+            object=None if self.object is None else _parse_subject(self.object),
             member=self.member,
             symbols=self.symbols,
             works_with=self.works_with,
             remedy=self.remedy,
         )
+
+
+def _parse_subject(text: str) -> Subject:
+    """``torch 2.10.0`` as a release, whatever else as what it is."""
+    name, _, rest = text.partition(" ")
+    release = Release.of(canonicalize_name(name), rest)
+    if isinstance(release.version, Version) and str(release) == text:
+        return release
+    return Named(name, rest)
 
 
 class TupleFact(Fact):

@@ -21,6 +21,7 @@ from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named
 from resolver.model.stack import TORCH
 from resolver.model.target import Target, driver_text
 
@@ -183,14 +184,13 @@ class TargetRules:
         text = self.cuda_of(artifact, metadata)
         if text is None:
             return
-        origin = f"{artifact.name} {artifact.version}"
         wanted = self._target.cuda
         reason = None
         if text == _CPU:
             reason = self._cuda_reason(artifact, build, metadata, "no CUDA at all: a CPU build")
         elif CudaVersion.parse(text).major != wanted.major:
             reason = self._cuda_reason(artifact, build, metadata, f"a build for CUDA {text}")
-        yield HostNeed(CUDA, text, origin, reason)
+        yield HostNeed(CUDA, text, str(artifact.release), reason)
 
     def _cuda_reason(
         self, artifact: Artifact, build: Build | None, metadata: Metadata | None, found: str
@@ -198,8 +198,8 @@ class TargetRules:
         wanted = self._target.cuda
         return Reason(
             code=Code.CUDA_MISMATCH,
-            subject=f"{artifact.name} {artifact.version}",
-            object=f"CUDA {wanted}",
+            subject=artifact.release,
+            object=Named("CUDA", str(wanted)),
             needs=f"a build for CUDA {wanted.major}",
             found=found,
             evidence=self._cuda_evidence(artifact, build, metadata),
@@ -222,7 +222,7 @@ class TargetRules:
 
     def _gpu_needs(self, artifact: Artifact, build: Build) -> Iterable[HostNeed]:
         target = self._target
-        subject = f"{artifact.name} {artifact.version}"
+        subject = artifact.release
         if build.cuda is None or build.codes is None:
             return
         for arch in target.archs:
@@ -236,7 +236,7 @@ class TargetRules:
                 driver=target.driver,
                 alternatives=self._serving(artifact, arch),
             )
-            yield HostNeed(GPU, str(arch), subject, _fatal(found))
+            yield HostNeed(GPU, str(arch), str(subject), _fatal(found))
 
     def _serving(self, artifact: Artifact, arch: Arch) -> list[Build]:
         return [
@@ -281,8 +281,8 @@ class TargetRules:
         return Reason(
             code=Code.CUDA_MISMATCH,
             severity=Severity.WARNING,
-            subject=f"{artifact.name} {artifact.version}",
-            object=f"CUDA {target.cuda}",
+            subject=artifact.release,
+            object=Named("CUDA", str(target.cuda)),
             needs=f"CUDA {target.cuda} or a lower minor to be served in full",
             found=f"a build for CUDA {cuda}: its kernels run, PTX cannot be compiled",
             evidence=f"{self._cuda_evidence(artifact, build, metadata)}; {_COMPATIBILITY}",
@@ -295,7 +295,7 @@ class TargetRules:
             found = covers(
                 build.codes or (),
                 arch,
-                subject=f"{artifact.name} {artifact.version}",
+                subject=artifact.release,
                 evidence=build.source,
                 grade=build.grade,
                 made_with=self._knowledge.cuda.get(build.cuda) if build.cuda else None,

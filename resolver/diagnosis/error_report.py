@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -306,7 +305,7 @@ def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     for number, reason in enumerate(reasons):
         key: object = number
         if reason.symbols:
-            bare = [re.sub(r"\+\S+", "", text or "") for text in (reason.subject, reason.object)]
+            bare = (reason.subject.public, reason.object and reason.object.public)
             key = (reason.code, reason.severity, *bare, frozenset(reason.symbols))
         best[key] = min(best.get(key, reason), reason, key=lambda r: r.grade.rank)
     return tuple(best.values())

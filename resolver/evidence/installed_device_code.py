@@ -19,6 +19,7 @@ from resolver.load.examine import Examination
 from resolver.load.object_store import DiskFiles, ObjectStore
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.reason import Reason, Severity
+from resolver.model.release import Release
 
 _PIECE = 4 << 20
 
@@ -64,17 +65,19 @@ class DeviceCheck:
                 if member.startswith("torch/lib/libtorch_cuda"):
                     path = f"{torch.site}/{member}"
                     beside = not member.endswith("/libtorch_cuda.so")  # loaded when first used
-                    yield from self._judge(path, str(torch), member, optional=beside)
+                    yield from self._judge(path, torch.release, member, optional=beside)
         for attempt in examination.attempts:
             if attempt.needs_torch and attempt.unreadable is None and not attempt.faults:
                 yield from self._judge(
                     attempt.path,
-                    str(attempt.distribution),
+                    attempt.distribution.release,
                     attempt.member,
                     optional=attempt.role.kind != "required",
                 )
 
-    def _judge(self, path: str, subject: str, member: str, *, optional: bool) -> Iterator[Reason]:
+    def _judge(
+        self, path: str, subject: Release, member: str, *, optional: bool
+    ) -> Iterator[Reason]:
         codes = self._codes(path)
         if codes is None:
             self.unread += 1

@@ -14,6 +14,7 @@ from resolver.model.host import CUDA, HostNeed
 from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Named
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
@@ -50,26 +51,26 @@ def declared_needs(artifact: Artifact, target: Target, abi_of: AbiOf) -> Iterato
     """What a file's local version says that it needs: of CUDA, of torch, of its C++ ABI."""
     major = named_cuda_major(artifact)
     if major is not None:
-        subject = f"{artifact.name} {artifact.version}"
+        subject = artifact.release
         reason = None
         if major != target.cuda.major:
             reason = Reason(
                 code=Code.CUDA_MISMATCH,
                 subject=subject,
-                object=f"CUDA {target.cuda}",
+                object=Named("CUDA", str(target.cuda)),
                 needs=f"CUDA {major} and its libraries",
                 found=f"CUDA {target.cuda.major} and its libraries",
                 grade=Grade.DECLARED,
                 evidence=f"local version of {artifact.filename}; the file itself was not read",
                 remedy=f"use a build of {artifact.name} for CUDA {target.cuda.major}",
             )
-        yield HostNeed(CUDA, str(major), subject, reason)
+        yield HostNeed(CUDA, str(major), str(subject), reason)
     yield from declared_bounds(artifact, abi_of)
 
 
 def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
     """Bounds on torch by a file's local version: its release, and its C++ ABI."""
-    subject = f"{artifact.name} {artifact.version}"
+    subject = artifact.release
     release = named_torch(artifact)
     if release is not None:
         text = f"torch {release[0]}.{release[1]}"
@@ -82,7 +83,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 Reason(
                     code=Code.MISSING_SYMBOL,
                     subject=subject,
-                    object="torch" if torch is None else f"torch {torch.version}",
+                    object=Named("torch") if torch is None else torch.release,
                     needs=f"the symbols of {text}, which it was built with",
                     found="another release of torch" if torch is None else f"torch {torch.version}",
                     works_with=text,
@@ -92,7 +93,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 ),
             )
 
-        yield Bound(TORCH, of_release, other_release, subject, text)
+        yield Bound(TORCH, of_release, other_release, str(subject), text)
     wanted = named_cxx11_abi(artifact)
     if wanted is not None:
         word = "new" if wanted else "old"
@@ -105,7 +106,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 Reason(
                     code=Code.CXX11_ABI,
                     subject=subject,
-                    object="torch" if torch is None else f"torch {torch.version}",
+                    object=Named("torch") if torch is None else torch.release,
                     needs=f"a torch with the {word} C++11 ABI of std::string",
                     found=f"one with the {'old' if wanted else 'new'} ABI",
                     grade=Grade.DECLARED,
@@ -116,12 +117,12 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 ),
             )
 
-        yield Bound(TORCH, of_abi, other_abi, subject, f"the {word} C++11 ABI")
+        yield Bound(TORCH, of_abi, other_abi, str(subject), f"the {word} C++11 ABI")
 
 
 def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
     """A bound on torch by what others pin together with a file that was not read."""
-    subject = f"{artifact.name} {artifact.version}"
+    subject = artifact.release
     text = " or ".join(sorted({f"torch {pair.torch}" for pair in pairs}))
     sources = "; ".join(sorted({pair.source for pair in pairs}))
 
@@ -133,7 +134,7 @@ def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
             Reason(
                 code=Code.MISSING_SYMBOL,
                 subject=subject,
-                object="torch" if torch is None else f"torch {torch.version}",
+                object=Named("torch") if torch is None else torch.release,
                 needs=f"the torch it is pinned together with: {text}",
                 found="another release of torch" if torch is None else f"torch {torch.version}",
                 works_with=text,
@@ -143,7 +144,7 @@ def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
             ),
         )
 
-    return Bound(TORCH, of_pair, other, subject, text, by="those who pin it")
+    return Bound(TORCH, of_pair, other, str(subject), text, by="those who pin it")
 
 
 def declared_pair(extension: Artifact, torch: Artifact) -> Pair | None:
@@ -153,8 +154,8 @@ def declared_pair(extension: Artifact, torch: Artifact) -> Pair | None:
         return None
     words = f"its local version names torch {release[0]}.{release[1]}"
     return Pair(
-        extension=f"{extension.name} {extension.version}",
-        torch=f"{torch.name} {torch.version}",
+        extension=extension.release,
+        torch=torch.release,
         grade=Grade.DECLARED,
         evidence=f"{words}; {extension.filename} itself was not read",
         summary=words,

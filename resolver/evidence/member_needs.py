@@ -15,6 +15,7 @@ from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Release
 from resolver.model.target import Target
 
 _RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
@@ -29,7 +30,7 @@ class MemberNeeds:
         self._known = known
         self._target = target
 
-    def cuda_reasons(self, link: WheelLink, subject: str, *, fatal: bool) -> list[Reason]:
+    def cuda_reasons(self, link: WheelLink, subject: Release, *, fatal: bool) -> list[Reason]:
         """Members that need libraries of another CUDA major.
 
         With ``fatal`` one that keeps the package from loading, else those that it loads without.
@@ -59,12 +60,12 @@ class MemberNeeds:
                     code=Code.CUDA_MISMATCH,
                     severity=Severity.FATAL if fatal else Severity.DEGRADED,
                     subject=subject,
-                    object=f"CUDA {self._target.cuda}",
+                    object=Named("CUDA", str(self._target.cuda)),
                     member=path,
                     needs=f"{soname}, of CUDA {major}",
                     found=f"CUDA {wanted} and its libraries",
                     evidence=f"DT_NEEDED of {path} in {_file(link)}",
-                    remedy=f"use a build of {subject.split(' ')[0]} for CUDA {wanted}",
+                    remedy=f"use a build of {subject.name} for CUDA {wanted}",
                 )
             )
             if fatal:
@@ -84,7 +85,7 @@ class MemberNeeds:
     def gpu_reasons(
         self,
         link: WheelLink,
-        subject: str,
+        subject: Release,
         *,
         fatal: bool,
         archs: Collection[Arch] | None = None,
@@ -133,7 +134,9 @@ class MemberNeeds:
             for row in link.members
         )
 
-    def code_check(self, wheel: WheelFacts, subject: str, link: WheelLink | None) -> Check | None:
+    def code_check(
+        self, wheel: WheelFacts, subject: Release, link: WheelLink | None
+    ) -> Check | None:
         """The device code of a file, all members together; None where one was not read.
 
         With ``link`` of the members that must load on the target's GPUs.

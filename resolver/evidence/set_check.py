@@ -14,6 +14,8 @@ from resolver.load.preload import find_rule
 from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Reason
+from resolver.model.release import Release
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
 
 
@@ -38,11 +40,11 @@ def check_whole(
     Only the files that the solve has read count. Raises KnowledgeError.
     """
     files = tuple(artifacts)
-    torch = next((artifact.version for artifact in files if artifact.name == "torch"), None)
+    torch = next((artifact.version for artifact in files if artifact.name == TORCH), None)
     wheels = [
         WheelInSet(
             name=artifact.name,
-            subject=f"{artifact.name} {artifact.version}",
+            subject=artifact.release,
             filename=artifact.filename,
             members=tuple(_members(links.link_of(artifact), target, torch)),
         )
@@ -54,7 +56,7 @@ def check_whole(
         libraries=base.facts.libraries,
         system=base.system_libraries,
         preload=None if torch is None else find_rule(base.preloads, torch),
-        torch=None if torch is None else f"torch {torch}",
+        torch=None if torch is None else Release(TORCH, torch),
         complete=complete,
     )
 

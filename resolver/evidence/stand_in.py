@@ -25,6 +25,7 @@ from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.host import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.release import Release
 from resolver.model.target import Target
 
 CudaOf = Callable[[Artifact], str | None]
@@ -155,7 +156,7 @@ def inherited_needs(
     """
     if read.sibling is None:
         return
-    origin = f"{artifact.name} {artifact.version}"
+    origin = artifact.release
     if cuda_of(artifact) is None and named_cuda_major(artifact) is None:
         yield from _needs(CUDA, origin, read, members.cuda_reasons(read.link, origin, fatal=True))
     if codes_of(artifact) is not None:
@@ -183,10 +184,10 @@ def _chosen_archs(
             yield arch
 
 
-def _needs(fact: str, origin: str, read: Read, reasons: Iterable[Reason]) -> Iterator[HostNeed]:
+def _needs(fact: str, origin: Release, read: Read, reasons: Iterable[Reason]) -> Iterator[HostNeed]:
     for reason in reasons:
         if reason.severity is Severity.FATAL:
-            yield HostNeed(fact, reason.needs, origin, inferred(reason, read))
+            yield HostNeed(fact, reason.needs, str(origin), inferred(reason, read))
 
 
 def inferred(reason: Reason, read: Read) -> Reason:
@@ -203,7 +204,7 @@ def inferred(reason: Reason, read: Read) -> Reason:
 
 def unread_need(artifact: Artifact, cause: str, read: Read | None, target: Target) -> HostNeed:
     """That a file be read itself: others go before it while it was not."""
-    subject = f"{artifact.name} {artifact.version}"
+    subject = artifact.release
     stands = "" if read is None or read.sibling is None else f", not {read.sibling.filename} for it"
     reason = Reason(
         code=Code.UNREADABLE,
@@ -216,4 +217,4 @@ def unread_need(artifact: Artifact, cause: str, read: Read | None, target: Targe
         f"give it with --wheelhouse, or try its import beside the torch of the set on "
         f"{target.archs_text}",
     )
-    return HostNeed(BYTES, "bytes that were read", subject, reason)
+    return HostNeed(BYTES, "bytes that were read", str(subject), reason)

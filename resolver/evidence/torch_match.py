@@ -20,6 +20,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_reader import Opener, key_of
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Grade, Reason, Severity, weakest
+from resolver.model.release import Release
 from resolver.model.target import Target
 from resolver.wheelfile.byte_source import FileSource
 
@@ -69,7 +70,7 @@ class Torches:
         core = self._core(torch)
         return core is None or not lacks_core(link, core)
 
-    def check(self, link: WheelLink, torch: Artifact, subject: str) -> tuple[Reason, ...]:
+    def check(self, link: WheelLink, torch: Artifact, subject: Release) -> tuple[Reason, ...]:
         """Why a wheel does not load with a torch, or lacks features; ``unverified`` if unknown."""
         found: tuple[Reason, ...] = ()
         if self.match(torch) is None:
@@ -87,7 +88,7 @@ class Torches:
         )
 
     def refused_elsewhere(
-        self, link: WheelLink, torch: Artifact, subject: str
+        self, link: WheelLink, torch: Artifact, subject: Release
     ) -> tuple[Reason, ...]:
         """Why a build for the machine that is read most does not load with its torch, if so."""
         match = self.history.match(torch.version, machine=MOST_READ)
@@ -106,7 +107,7 @@ class Torches:
             return self._counterparts[key]
 
     def _check_counterpart(
-        self, link: WheelLink, torch: Artifact, subject: str
+        self, link: WheelLink, torch: Artifact, subject: Release
     ) -> tuple[Reason, ...]:
         """What the same release on another machine says against a wheel, as inferred."""
         here = self._target.machine

@@ -9,15 +9,16 @@ from resolver.abi.verdict import link_evidence, torch_text
 from resolver.evidence.stand_in import Read
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason, Severity, weakest
+from resolver.model.release import Named, Release
 
 
-def no_torch(subject: str, read: Read) -> Reason:
+def no_torch(subject: Release, read: Read) -> Reason:
     """That no torch among the candidates will do."""
     works = torch_text(read.link, read.link.mask)
     return Reason(
         code=Code.MISSING_SYMBOL,
         subject=subject,
-        object="torch",
+        object=Named("torch"),
         needs=f"a torch that exports its {len(read.link.symbols)} symbols",
         found="none among the candidates",
         works_with=works,
@@ -36,8 +37,8 @@ def overdeclared(
     return Reason(
         code=Code.METADATA_MISMATCH,
         severity=Severity.WARNING,
-        subject=f"{extension.name} {extension.version}",
-        object=f"torch {torch.version}",
+        subject=extension.release,
+        object=torch.release,
         needs=f"torch{refused}, says its metadata",
         found=f"bytes that link with {works}",
         works_with=works,

@@ -44,6 +44,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host import CUDA, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.release import Release
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
@@ -126,9 +127,9 @@ class WheelEvidence:
             )
         needs: list[HostNeed | Bound] = []
         if read.sibling is None:
-            origin = f"{artifact.name} {artifact.version}"
+            origin = artifact.release
             needs += [
-                HostNeed(fact, reason.needs, origin, reason)
+                HostNeed(fact, reason.needs, str(origin), reason)
                 for fact, reasons in (
                     (CUDA, self._members.cuda_reasons(read.link, origin, fatal=True)),
                     (GPU, self._members.gpu_reasons(read.link, origin, fatal=True)),
@@ -160,7 +161,7 @@ class WheelEvidence:
         """What a build of the release for another machine lacks, and what others say of a file."""
         against = self._stand_ins.against(artifact)
         if against is not None and against.link.symbols:
-            subject = f"{artifact.name} {artifact.version}"
+            subject = artifact.release
 
             def accepts(torch: Artifact) -> bool:
                 return not self._torches.refused_elsewhere(against.link, torch, subject)
@@ -171,7 +172,9 @@ class WheelEvidence:
                 return self._refused_elsewhere(subject, torch, against)
 
             text = torch_text(against.link, against.link.mask) or "a torch with its symbols"
-            yield Bound(TORCH, accepts, explain, subject, text, by="another file of its release")
+            yield Bound(
+                TORCH, accepts, explain, str(subject), text, by="another file of its release"
+            )
         yield from self._word(artifact, None, declared)
 
     def _word(
@@ -191,7 +194,7 @@ class WheelEvidence:
         read = self._links.get(key_of(extension))
         if read is None:
             return declared_pair(extension, torch)
-        names = (f"{extension.name} {extension.version}", f"{torch.name} {torch.version}")
+        names = (extension.release, torch.release)
         if not read.link.symbols:
             return Pair(
                 extension=names[0],
@@ -221,7 +224,7 @@ class WheelEvidence:
         """Why two files do not load together, by their bytes alone; empty where they do."""
         if not self._may_link(extension, metadata):
             return ()
-        subject = f"{extension.name} {extension.version}"
+        subject = extension.release
         read = self._read(extension)
         if read is None:
             against = self._stand_ins.against(extension)
@@ -256,11 +259,11 @@ class WheelEvidence:
         read = self._links.get(key_of(extension))
         if read is None:
             return ()
-        subject = f"{extension.name} {extension.version}"
+        subject = extension.release
         found = self._check(subject, torch, read)
         if read.sibling is None:
             if self._members.has_unread_code(read.link):
-                self._unread_code.add(subject)
+                self._unread_code.add(str(subject))
             found += self._members.cuda_reasons(read.link, subject, fatal=False)
             for fatal in (True, False):
                 found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
@@ -273,7 +276,7 @@ class WheelEvidence:
             return None
         read = self._links.get(key_of(artifact))
         link = read.link if read is not None and read.sibling is None else None
-        return self._members.code_check(facts, f"{artifact.name} {artifact.version}", link)
+        return self._members.code_check(facts, artifact.release, link)
 
     def link_of(self, artifact: Artifact) -> WheelLink | None:
         """What was read of a file, or of the sibling that stands in for it; None for neither."""
@@ -283,7 +286,7 @@ class WheelEvidence:
     # torch
 
     def _torch_bound(self, artifact: Artifact, metadata: Metadata, read: Read) -> Bound:
-        subject = f"{artifact.name} {artifact.version}"
+        subject = artifact.release
 
         def accepts(torch: Artifact) -> bool:
             return self._torches.accepts(read.link, torch)
@@ -294,10 +297,10 @@ class WheelEvidence:
             return self._refusals(subject, metadata, torch, read)
 
         text = torch_text(read.link, read.link.mask) or "a torch that exports its symbols"
-        return Bound(TORCH, accepts, explain, subject, text, by="its bytes")
+        return Bound(TORCH, accepts, explain, str(subject), text, by="its bytes")
 
     def _refusals(
-        self, subject: str, metadata: Metadata, torch: Artifact, read: Read
+        self, subject: Release, metadata: Metadata, torch: Artifact, read: Read
     ) -> tuple[Reason, ...]:
         reasons = self._check(subject, torch, read)
         fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
@@ -310,7 +313,7 @@ class WheelEvidence:
             all(specifier.contains(release, prereleases=True) for specifier in specifiers)
             for release in read.link.releases(read.link.mask)
         ):
-            project = subject.split(" ")[0]
+            project = subject.name
             fix = (
                 f"No torch that was read suits both its bytes ({works}) and its metadata "
                 f"(torch{declared}): use another release of {project}, or build it from source."
@@ -325,7 +328,7 @@ class WheelEvidence:
             code=Code.METADATA_MISMATCH,
             severity=Severity.WARNING,
             subject=subject,
-            object=f"torch {torch.version}",
+            object=torch.release,
             needs=works or "another torch",
             found=f"metadata that accepts {f'torch{declared}' if declared else 'any torch'}",
             grade=fatal[0].grade,
@@ -335,7 +338,7 @@ class WheelEvidence:
         return (*fatal, refuted)
 
     def _refused_elsewhere(
-        self, subject: str, torch: Artifact, against: Read
+        self, subject: Release, torch: Artifact, against: Read
     ) -> tuple[Reason, ...]:
         found = self._torches.refused_elsewhere(against.link, torch, subject)
         return tuple(inferred(reason, against) for reason in found)
@@ -349,7 +352,7 @@ class WheelEvidence:
             and self._target.holds(requirement.marker)
         ]
 
-    def _check(self, subject: str, torch: Artifact, read: Read) -> list[Reason]:
+    def _check(self, subject: Release, torch: Artifact, read: Read) -> list[Reason]:
         """What the symbols of a file say of one torch; weaker where a sibling was read."""
         reasons = self._torches.check(read.link, torch, subject)
         if read.sibling is None:

@@ -20,6 +20,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.model.core_metadata import Headers, parse_headers
 from resolver.model.dependency import parse_dependencies
+from resolver.model.release import Release
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_METADATA = 4 << 20
@@ -62,6 +63,11 @@ class Distribution:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
+
+    @property
+    def release(self) -> Release:
+        """What it is, for a reason."""
+        return Release.of(self.name, self.version)
 
     @property
     def native(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from resolver.load.process import (
 )
 from resolver.load.surroundings import Surroundings, Symbols
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Release
 
 _HOST = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_\d")
 _TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
@@ -33,7 +34,7 @@ def check_loads(examination: Examination, around: Surroundings) -> tuple[Reason,
     torch = examination.torch
     preloads = torch.preloads if torch is not None else ()
     if torch is not None and torch.failed is not None and around.torch is not None:
-        subject = str(around.torch)
+        subject = around.torch.release
         reasons += [
             _reason(group, subject, Severity.FATAL, around, ())
             for group in _groups(torch.failed.faults, around.symbols)
@@ -88,7 +89,7 @@ def _package(
     seen: dict[tuple[object, ...], Reason] = {}
     broken = {posixpath.basename(attempt.path) for attempt, _ in chosen}
     for attempt, severity in chosen:
-        subject = str(attempt.distribution)
+        subject = attempt.distribution.release
         if attempt.unreadable is not None:
             reason = _unreadable(subject, attempt.path, attempt.unreadable, around, severity)
             seen.setdefault((reason.code, reason.member), reason)
@@ -139,7 +140,7 @@ def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Faul
 
 def _reason(
     group: tuple[Fault, ...],
-    subject: str,
+    subject: Release,
     severity: Severity,
     around: Surroundings,
     preloads: Sequence[Preloaded],
@@ -158,7 +159,7 @@ def _reason(
 
 
 def _missing_version(
-    fault: MissingVersion, subject: str, severity: Severity, around: Surroundings
+    fault: MissingVersion, subject: Release, severity: Severity, around: Surroundings
 ) -> Reason:
     host = _HOST.match(fault.version)
     kind = fault.version.rpartition("_")[0]
@@ -168,16 +169,14 @@ def _missing_version(
     remedy = f"Remove {around.shown(fault.found_in)} from the search path."
     if host and owner is None:
         what = "C library (glibc)" if host[1] == "GLIBC" else "C++ library (libstdc++)"
-        remedy = (
-            f"Use a system with a newer {what}, or an older release of {subject.split(' ')[0]}."
-        )
+        remedy = f"Use a system with a newer {what}, or an older release of {subject.name}."
     elif owner is not None:
         remedy = around.command("install --upgrade", owner.name)
     return Reason(
         code=Code.SYMBOL_VERSION_TOO_NEW,
         severity=severity,
         subject=subject,
-        object=str(owner) if owner is not None else fault.library,
+        object=owner.release if owner is not None else Named(fault.library),
         member=around.shown(fault.needed_by),
         needs=f"{fault.version} of {fault.library}",
         found=f"{around.shown(fault.found_in)}, whose newest is {newest}",
@@ -201,7 +200,7 @@ def _version_key(version: str) -> tuple[int, ...]:
 def _missing_symbols(
     symbols: tuple[str, ...],
     first: Fault,
-    subject: str,
+    subject: Release,
     severity: Severity,
     around: Surroundings,
     attempt: Attempt | None,
@@ -210,14 +209,16 @@ def _missing_symbols(
         return _old_driver(symbols, first, subject, severity, around)
     known = around.symbols
     ours = [name for name in symbols if known.is_torch(name)]
-    torch = around.torch if ours and subject != str(around.torch) else None
+    torch = around.torch if ours else None
+    if torch is not None and torch.release == subject:
+        torch = None
     instead = {name: known.instead(name) for name in ours} if torch is not None else {}
     ordered = sorted(symbols, key=lambda name: (not instead.get(name), name))
     named = ordered[:2]
     more = f"; and {len(symbols) - len(named)} more" if len(symbols) > len(named) else ""
     library = None if torch is not None else _meant(symbols[0], around)
     works = known.works_with(attempt) if torch is not None and attempt is not None else None
-    project = subject.split(" ")[0]
+    project = subject.name
     remedy: str
     if torch is not None:
         remedy = "A"
@@ -240,7 +241,7 @@ def _missing_symbols(
         code=Code.MISSING_SYMBOL,
         severity=severity,
         subject=subject,
-        object=str(torch) if torch else str(library[1]) if library else None,
+        object=torch.release if torch else library[1].release if library else None,
         member=around.shown(getattr(first, "needed_by", "")),
         needs="; ".join(known.describe(name) for name in named) + more,
         found="; ".join(
@@ -260,7 +261,11 @@ def _missing_symbols(
 
 
 def _old_driver(
-    symbols: tuple[str, ...], first: Fault, subject: str, severity: Severity, around: Surroundings
+    symbols: tuple[str, ...],
+    first: Fault,
+    subject: Release,
+    severity: Severity,
+    around: Surroundings,
 ) -> Reason:
     """Functions that this machine's driver does not have."""
     more = f" and {len(symbols) - 2} more" if len(symbols) > 2 else ""
@@ -301,7 +306,7 @@ def _meant(symbol: str, around: Surroundings) -> tuple[str, Distribution] | None
 
 
 def _unreadable(
-    subject: str,
+    subject: Release,
     path: str,
     problem: str,
     around: Surroundings,
@@ -315,5 +320,5 @@ def _unreadable(
         needs="a library that can be read",
         found=problem or "a file that is no library for this machine",
         evidence=f"RECORD lists {around.shown(path)}",
-        remedy=around.command("install --reinstall", subject.split(" ")[0]),
+        remedy=around.command("install --reinstall", subject.name),
     )

@@ -86,7 +86,7 @@ def check_integrity(
         yield Reason(
             code=Code.BROKEN_INSTALL,
             severity=Severity.FATAL,
-            subject=str(distribution),
+            subject=distribution.release,
             member=rows[0].path,
             needs=", ".join(row.path for row in rows[:_NAMED]) + more,
             found=rows[0].problem,
@@ -180,7 +180,7 @@ def spare_told(reasons: Iterable[Reason], damage: Iterable[Damage]) -> tuple[Rea
     A library that is gone is told where it is missed, too: what misses it does not load.
     """
     rows = tuple(damage)
-    files = {(str(row.distribution), row.path) for row in rows}
+    files = {(row.distribution.release, row.path) for row in rows}
     there = {row.name for row in rows if row.problem != _TAKEN}
     return tuple(
         reason

@@ -15,6 +15,7 @@ from resolver.load.system_library import find_system
 from resolver.model.command import Command
 from resolver.model.knowledge import Library
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.release import Named, Release
 
 _MAX_SEARCHED = 6
 _STEM = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so")
@@ -22,7 +23,7 @@ _STEM = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so")
 
 def missing_library(
     fault: MissingLibrary,
-    subject: str,
+    subject: Release,
     severity: Severity,
     around: Surroundings,
     preloads: Sequence[Preloaded],
@@ -39,7 +40,7 @@ def missing_library(
             code=Code.MISSING_LIBRARY,
             severity=severity,
             subject=subject,
-            object=str(owner),
+            object=owner.release,
             member=member,
             needs=name,
             found=f"no such file, although {owner} recorded {around.shown(recorded[0][0])}",
@@ -55,7 +56,7 @@ def missing_library(
             code=Code.SHADOWED_LIBRARY,
             severity=severity,
             subject=subject,
-            object=str(leftover),
+            object=leftover.release,
             member=member,
             needs=name,
             found=f"{around.shown(path)} of {leftover}, which {around.torch} loads instead: "
@@ -71,12 +72,12 @@ def missing_library(
             code=Code.CUDA_MISMATCH,
             severity=severity,
             subject=subject,
-            object=str(around.torch) if around.torch else None,
+            object=around.torch.release if around.torch else None,
             member=member,
             needs=f"{name}, of CUDA {major}",
             found=f"CUDA {around.cuda_major} and its libraries",
             evidence=evidence,
-            remedy=f"Use a build of {subject.split(' ')[0]} for CUDA {around.cuda_major}.",
+            remedy=f"Use a build of {subject.name} for CUDA {around.cuda_major}.",
         )
     if places:
         lies = posixpath.dirname(places[0][0])
@@ -84,7 +85,7 @@ def missing_library(
             code=Code.MISSING_LIBRARY,
             severity=severity,
             subject=subject,
-            object=str(places[0][1]),
+            object=places[0][1].release,
             member=member,
             needs=name,
             found=f"{around.shown(places[0][0])}, where the loader does not look",
@@ -97,7 +98,7 @@ def missing_library(
             code=Code.MISSING_LIBRARY,
             severity=severity,
             subject=subject,
-            object=brings.project,
+            object=Named(brings.project),
             member=member,
             needs=name,
             found="no such file",
@@ -110,7 +111,7 @@ def missing_library(
             code=Code.MISSING_SYSTEM_LIBRARY,
             severity=severity,
             subject=subject,
-            object=system.title,
+            object=Named(system.title),
             member=member,
             needs=name,
             found="not on this machine",
@@ -125,7 +126,7 @@ def missing_library(
         needs=name,
         found="no such file",
         evidence=evidence,
-        remedy=around.command("install --reinstall", subject.split(" ")[0])
+        remedy=around.command("install --reinstall", subject.name)
         if posixpath.basename(fault.needed_by) == name
         else f"Install what brings {name}.",
     )

@@ -38,4 +38,5 @@ def join_reported(findings: Iterable[Reason], reported: Iterable[Reason]) -> lis
 
 
 def _release(reason: Reason) -> tuple[Code, str, str]:
-    return (reason.code, reason.subject.partition("+")[0], (reason.object or "").partition("+")[0])
+    other = "" if reason.object is None else reason.object.public
+    return (reason.code, reason.subject.public, other)

@@ -37,7 +37,7 @@ def _platforms(
         told.add(owner.info)
         yield Reason(
             code=Code.PLATFORM_UNSUPPORTED,
-            subject=str(owner),
+            subject=owner.release,
             member=around.shown(path),
             needs=f"a machine of type {machine}",
             found="another one",
@@ -67,8 +67,8 @@ def _leftovers(examination: Examination, around: Surroundings) -> Iterator[Reaso
         yield Reason(
             code=Code.SHADOWED_LIBRARY,
             severity=Severity.DEGRADED,
-            subject=str(around.torch),
-            object=str(owner),
+            subject=around.torch.release,
+            object=owner.release,
             needs=posixpath.basename(others[0]),
             found=f"{around.shown(first)} of {owner}, which torch loads instead",
             evidence=f"the preloads of torch/__init__.py, which look in "
@@ -87,8 +87,8 @@ def _two_majors(examination: Examination, around: Surroundings) -> Iterator[Reas
         yield Reason(
             code=Code.CUDA_MISMATCH,
             severity=Severity.DEGRADED,
-            subject=str(attempt.distribution),
-            object=str(around.torch) if around.torch else None,
+            subject=attempt.distribution.release,
+            object=around.torch.release if around.torch else None,
             member=attempt.member,
             needs="one CUDA runtime in a process",
             found=" and ".join(f"libcudart.so.{major}" for major in majors),

@@ -19,6 +19,7 @@ from resolver.load.surroundings import Surroundings
 from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Several
 from resolver.model.version import parse_version
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
@@ -50,7 +51,7 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
         yield Reason(
             code=Code.BROKEN_INSTALL,
             severity=Severity.WARNING,
-            subject=str(distribution),
+            subject=distribution.release,
             needs="records that can be read",
             found=problem,
             evidence=f"{distribution.site}/{distribution.info}",
@@ -62,7 +63,7 @@ def _problems(distribution: Distribution, around: Surroundings) -> Iterator[Reas
         yield Reason(
             code=Code.PLACEHOLDER_PACKAGE,
             severity=Severity.WARNING,
-            subject=str(distribution),
+            subject=distribution.release,
             needs="files of its own",
             found="none: the wheel is a placeholder",
             evidence=f"RECORD of {distribution}",
@@ -79,8 +80,8 @@ def _twice(environment: Environment, around: Surroundings) -> Iterator[Reason]:
         yield Reason(
             code=Code.BROKEN_INSTALL,
             severity=Severity.DEGRADED,
-            subject=str(kept),
-            object=str(left),
+            subject=kept.release,
+            object=left.release,
             needs="one version of a package",
             found=f"{kept.info} and {left.info}" + (f"; {lie}" if stale.sure else ""),
             evidence=f"the directories of {kept.site}"
@@ -97,7 +98,7 @@ def _interpreter(environment: Environment) -> Iterator[Reason]:
     yield Reason(
         code=Code.BROKEN_INSTALL,
         severity=Severity.FATAL,
-        subject=f"Python {version}" if version else "Python",
+        subject=Named("Python", version or ""),
         needs="an interpreter",
         found=environment.dangling,
         evidence=f"the links of {environment.prefix}/bin",
@@ -132,8 +133,8 @@ def _collisions(environment: Environment, around: Surroundings) -> Iterator[Reas
         yield Reason(
             code=Code.FILE_COLLISION,
             severity=Severity.DEGRADED if native else Severity.WARNING,
-            subject=str(one),
-            object=str(other),
+            subject=one.release,
+            object=other.release,
             member=rows[0][0].path,
             needs=f"{rows[0][0].path}{more}, each its own",
             found=f"that of {winner}" if winner else "one file, of neither",
@@ -199,8 +200,8 @@ def _requirements(
             yield Reason(
                 code=Code.VERSION_CONFLICT,
                 severity=Severity.WARNING,
-                subject=str(distribution),
-                object=str(found) if found is not None else requirement.name,
+                subject=distribution.release,
+                object=found.release if found is not None else Named(requirement.name),
                 needs=f"{requirement.name}{requirement.specifier}",
                 found=found.version if found is not None else "not installed",
                 grade=Grade.DECLARED,
@@ -217,8 +218,8 @@ def check_skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterato
         if len(publics) > 1:
             yield Reason(
                 code=Code.VERSION_SKEW,
-                subject=str(found[0]),
-                object=", ".join(map(str, found[1:])),
+                subject=found[0].release,
+                object=Several(tuple(each.release for each in found[1:])),
                 needs="one version of " + ", ".join(d.name for d in found),
                 found=", ".join(map(str, found)),
                 evidence=skew.source,
@@ -265,7 +266,7 @@ def check_toolkit(
         Reason(
             code=Code.TOOLKIT_MISSING,
             severity=Severity.DEGRADED,
-            subject=str(python),
+            subject=python.release,
             needs="nvcc of a CUDA toolkit, or flashinfer-jit-cache of the same version",
             found="neither",
             grade=Grade.REPORTED,

@@ -17,6 +17,7 @@ from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import PreloadRule, SystemLibrary
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Named, Release, Several
 from resolver.model.target import Target
 
 # PEP 600's libraries, which every such machine has, and what torch brings itself.
@@ -44,10 +45,10 @@ class WheelMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelInSet:
-    """One wheel: ``subject`` reads ``name version``; no ``members`` where it was not read."""
+    """One wheel; no ``members`` where it was not read."""
 
     name: str
-    subject: str
+    subject: Release
     filename: str
     members: tuple[WheelMember, ...] = ()
 
@@ -59,7 +60,7 @@ def check_set(
     libraries: Sequence[Library],
     system: Sequence[SystemLibrary],
     preload: PreloadRule | None,
-    torch: str | None,
+    torch: Release | None,
     complete: bool = True,
 ) -> tuple[Reason, ...]:
     """What does not fit together, in the order of ``wheels``; ``torch`` reads ``torch 2.11.0``.
@@ -107,7 +108,7 @@ def _library(
     libraries: Sequence[Library],
     system: Sequence[SystemLibrary],
     preload: PreloadRule | None,
-    torch: str | None,
+    torch: Release | None,
 ) -> Iterator[Reason]:
     evidence = f"DT_NEEDED of {member.path} in {wheel.filename}"
     known = [lib for lib in libraries if lib.soname == soname]
@@ -139,7 +140,7 @@ def _library(
             code=Code.MISSING_SYSTEM_LIBRARY,
             severity=Severity.WARNING,
             subject=wheel.subject,
-            object=row.title,
+            object=Named(row.title),
             member=member.path,
             needs=soname if member.load != "one-of" else f"{soname}, or that of another release",
             found="nothing that a wheel brings: the machine must have it",
@@ -156,7 +157,7 @@ def _shadow(
     held: Mapping[str, WheelInSet],
     libraries: Sequence[Library],
     preload: PreloadRule | None,
-    torch: str,
+    torch: Release,
     evidence: str,
     target: Target,
 ) -> Iterator[Reason]:
@@ -233,7 +234,7 @@ def _collisions(
             code=Code.FILE_COLLISION,
             severity=Severity.DEGRADED,
             subject=held[names[0]].subject,
-            object=", ".join(held[name].subject for name in names[1:]),
+            object=Several(tuple(held[name].subject for name in names[1:])),
             member=path,
             needs=f"{path} from one wheel only",
             found="the same path in both: the last installed wins",
@@ -259,7 +260,7 @@ def _glibc(
         code=Code.SYMBOL_VERSION_TOO_NEW,
         severity=_severity(member),
         subject=wheel.subject,
-        object="libc.so.6",
+        object=Named("libc.so.6"),
         member=member.path,
         needs=f"GLIBC_{newest[0]}.{newest[1]} of libc.so.6",
         found=f"glibc {target.glibc_text}",

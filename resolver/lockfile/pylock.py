@@ -110,8 +110,8 @@ def _tool(outcome: Outcome) -> dict[str, Any]:
         }
     table["pairs"] = [
         {
-            "extension": pair.extension,
-            "torch": pair.torch,
+            "extension": str(pair.extension),
+            "torch": str(pair.torch),
             "grade": str(pair.grade),
             "evidence": pair.evidence,
             **({} if pair.symbols is None else {"symbols": pair.symbols}),
@@ -122,7 +122,7 @@ def _tool(outcome: Outcome) -> dict[str, Any]:
         {
             "code": str(reason.code),
             "severity": str(reason.severity),
-            "subject": reason.subject,
+            "subject": str(reason.subject),
             "found": reason.found,
         }
         for reason in outcome.reasons

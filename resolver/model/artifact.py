@@ -16,6 +16,8 @@ from packaging.tags import Tag
 from packaging.utils import BuildTag, NormalizedName
 from packaging.version import Version
 
+from resolver.model.release import Release
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
@@ -50,6 +52,11 @@ class Artifact:
     metadata_hash: str | None = None
     alternates: tuple[str, ...] = ()
     rivals: tuple[str, ...] = ()
+
+    @property
+    def release(self) -> Release:
+        """What it is a file of."""
+        return Release(self.name, self.version)
 
     @property
     def is_native(self) -> bool:

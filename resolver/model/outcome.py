@@ -13,6 +13,7 @@ from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
+from resolver.model.release import Release, Subject
 from resolver.model.target import Target
 
 
@@ -34,8 +35,13 @@ class Package:
         """The release, with its local version."""
         return self.artifact.version
 
+    @property
+    def release(self) -> Release:
+        """Both together."""
+        return self.artifact.release
+
     def __str__(self) -> str:
-        return f"{self.artifact.name} {self.artifact.version}"
+        return str(self.release)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +52,8 @@ class Pair:
     ``summary`` says the evidence in a few words.
     """
 
-    extension: str
-    torch: str
+    extension: Release
+    torch: Release
     grade: Grade
     evidence: str
     symbols: int | None = None
@@ -82,9 +88,9 @@ class Relaxation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """The newest release of a request, ``name version``, that was not taken, and why."""
+    """The newest release of a request that was not taken, and why."""
 
-    release: str
+    release: Release
     why: str
 
 
@@ -120,7 +126,7 @@ class Change:
 
     name: str
     before: str | None
-    after: str | None
+    after: str | Release | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +148,7 @@ class Alternative:
 class Check:
     """One thing that was looked at in an accepted set, or that nobody could look at."""
 
-    subject: str
+    subject: Subject
     what: str
     finding: str
     grade: Grade

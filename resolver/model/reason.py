@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from resolver.model.release import Object, Subject
+
 
 class Code(StrEnum):
     """The kinds of reason; each is documented for users in ``docs/reasons.md``."""
@@ -79,23 +81,29 @@ def weakest(grades: Iterable[Grade], default: Grade = Grade.MEASURED) -> Grade:
 class Reason:
     """One typed fact about one subject: what it needs, what was found, and how that is known.
 
-    ``subject`` and ``object`` read ``name version``; ``needs`` and ``found`` are for people,
+    ``needs`` and ``found`` are for people,
     ``symbols`` holds mangled names. ``remedy`` is one sentence. Serialised as in the JSON contract
     (``docs/json.md``).
     """
 
     code: Code
-    subject: str
+    subject: Subject
     needs: str
     found: str
     evidence: str
     severity: Severity = Severity.FATAL
     grade: Grade = Grade.MEASURED
-    object: str | None = None
+    object: Object | None = None
     member: str | None = None
     symbols: tuple[str, ...] = field(default=())
     works_with: str | None = None
     remedy: str | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The projects, or what else it speaks of, without their versions."""
+        others = () if self.object is None else self.object.names
+        return frozenset((*self.subject.names, *others))
 
     @property
     def is_open(self) -> bool:

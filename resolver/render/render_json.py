@@ -56,8 +56,8 @@ def reason_model(reason: Reason) -> contract_part.ReasonModel:
     return contract_part.ReasonModel(
         code=reason.code,
         severity=reason.severity,
-        subject=reason.subject,
-        object=reason.object,
+        subject=str(reason.subject),
+        object=None if reason.object is None else str(reason.object),
         member=reason.member,
         needs=reason.needs,
         found=reason.found,
@@ -84,8 +84,8 @@ def _steps(proof: Proof | None) -> list[contract_part.StepModel]:
 
 def _pair(pair: Pair) -> contract.PairModel:
     return contract.PairModel(
-        extension=pair.extension,
-        torch=pair.torch,
+        extension=str(pair.extension),
+        torch=str(pair.torch),
         grade=pair.grade,
         symbols=pair.symbols,
         evidence=pair.evidence,
@@ -135,7 +135,7 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
             for relaxation in outcome.relaxations
         ],
         passed_over=[
-            contract.PassedOverModel(release=each.release, why=each.why)
+            contract.PassedOverModel(release=str(each.release), why=each.why)
             for each in outcome.passed_over
         ],
     )
@@ -168,7 +168,7 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
         notes=list(judgement.notes),
         checks=[
             contract.CheckedModel(
-                subject=check.subject,
+                subject=str(check.subject),
                 what=check.what,
                 finding=check.finding,
                 grade=check.grade,

@@ -27,6 +27,8 @@ from resolver.model.outcome import (
 )
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.release import Object, Release, Subject
+from resolver.model.stack import TORCH
 from resolver.model.target import Target, driver_text
 from resolver.render.render_proof import of_ranges, proof_lines, tells_more
 
@@ -51,7 +53,9 @@ def target_text(target: Target) -> str:
 
 def reason_text(reason: Reason) -> str:
     """One reason as a short block, demangled names first."""
-    head = reason.subject if reason.object is None else f"{reason.subject} with {reason.object}"
+    head = (
+        str(reason.subject) if reason.object is None else f"{reason.subject} with {reason.object}"
+    )
     lines = [f"{reason.code}: {head}"]
     rows = [
         ("needs", reason.needs),
@@ -87,7 +91,7 @@ def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
 
 def _folded(reasons: Sequence[Reason]) -> Iterator[str]:
     """One block for what is of one kind between two things, with the head of its evidence."""
-    alike: dict[tuple[Code, str, str | None], list[Reason]] = {}
+    alike: dict[tuple[Code, Subject, Object | None], list[Reason]] = {}
     for reason in reasons:
         alike.setdefault((reason.code, reason.subject, reason.object), []).append(reason)
     for group in alike.values():
@@ -112,7 +116,7 @@ def _steps(trail: Sequence[str]) -> Iterator[str]:
         yield f"  {'because' if i == 0 else 'and':<9}  {step}"
 
 
-def _pins_text(pair: tuple[str, str | None], pins: Sequence[Reason]) -> str:
+def _pins_text(pair: tuple[Subject, Object | None], pins: Sequence[Reason]) -> str:
     subject, other = pair
     ours = [r for r in pins if (r.subject, r.object) == pair]
     width = max(len(r.needs) for r in ours)
@@ -197,7 +201,7 @@ def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
 
 def _package_rows(outcome: Outcome, verbose: bool) -> Iterator[str]:
     asked = {canonicalize_name(Requirement(request).name) for request in outcome.requests}
-    stack = {pair.extension.split(" ")[0] for pair in outcome.pairs} | {"torch"}
+    stack = {pair.extension.name for pair in outcome.pairs} | {TORCH}
     names = asked | stack
     head = [p for p in outcome.packages if verbose or p.artifact.name in names]
     head = head or list(outcome.packages)
@@ -237,10 +241,10 @@ def _pairs(pairs: Iterable[Pair], *, verbose: bool = False) -> Iterator[str]:
         return
     yield ""
     yield f"Beside {rows[0].torch}:"
-    width = max(len(pair.extension) for pair in rows)
+    width = max(len(str(pair.extension)) for pair in rows)
     for pair in rows:
         known_by = pair.evidence if verbose else pair.summary or pair.evidence
-        yield f"  {pair.extension:<{width}}  {pair.grade:<8}  {known_by}"
+        yield f"  {pair.extension!s:<{width}}  {pair.grade:<8}  {known_by}"
 
 
 def _checks(checks: Sequence[Check]) -> Iterator[str]:
@@ -269,7 +273,7 @@ def _snapshots(packages: Iterable[Package]) -> Iterator[str]:
     if not recorded:
         return
     yield ""
-    names = ", ".join(f"{p.artifact.name} {p.artifact.version}" for p in recorded[:_SHOWN])
+    names = ", ".join(str(p.release) for p in recorded[:_SHOWN])
     more = f" and {len(recorded) - _SHOWN} more" if len(recorded) > _SHOWN else ""
     yield f"From snapshots, not seen on their channel in this run: {names}{more}."
     unplaced = [p for p in recorded if p.artifact.url is None]
@@ -340,7 +344,7 @@ def _alternatives(alternatives: Sequence[Alternative]) -> Iterator[str]:
 
 def step_text(step: Change) -> str:
     """``torch 2.9.1 (not 2.10.0)``; a successor, which names itself, goes in place of a project."""
-    if step.after is not None and " " in step.after:
+    if isinstance(step.after, Release):
         old = f"{step.name} {step.before}" if step.before else step.name
         return f"{step.after} (not {old})"
     if step.after is None:

@@ -17,6 +17,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.model.knowledge import SkewGroup
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Release, Several
 from resolver.solve.candidate import Candidate
 from resolver.solve.solution import Solution
 
@@ -86,21 +87,21 @@ class SameVersion:
         """Each two that differ."""
         chosen = solution.artifacts
         members = [chosen[name] for name in self.group.projects if name in chosen]
-        shown = [f"{member.name} {member.version}" for member in members]
+        shown = [member.release for member in members]
         return tuple(self._nogoods(members, shown))
 
-    def _nogoods(self, members: Sequence[Artifact], shown: Sequence[str]) -> Iterator[Nogood]:
+    def _nogoods(self, members: Sequence[Artifact], shown: Sequence[Release]) -> Iterator[Nogood]:
         text = f"{' and '.join(self.group.projects)} must have one version"
         for one, other in combinations(members, 2):
             if one.version.public == other.version.public:
                 continue
-            anchor = f"{one.name} {one.version}"
+            anchor = one.release
             reason = Reason(
                 code=Code.VERSION_SKEW,
                 subject=anchor,
-                object=", ".join(other for other in shown if other != anchor),
+                object=Several(tuple(other for other in shown if other != anchor)),
                 needs=f"{', '.join(member.name for member in members)} of one version",
-                found=", ".join(shown),
+                found=", ".join(map(str, shown)),
                 evidence=self.group.source,
                 grade=Grade.REPORTED,
                 remedy=self.group.remedy,

@@ -20,6 +20,7 @@ from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Named, Release
 from resolver.model.target import Target
 from resolver.model.version import public_of
 from resolver.solve.ports import Rules
@@ -177,7 +178,7 @@ class CatalogBuilder:
 
     def reject(self, artifact: Artifact) -> Reason | None:
         """What a file's name and its index row have against it; None when it can be used."""
-        subject = f"{artifact.name} {artifact.version}"
+        subject = artifact.release
         if artifact.kind == "sdist":
             return Reason(
                 code=Code.SDIST_ONLY,
@@ -212,7 +213,7 @@ class CatalogBuilder:
             return Reason(
                 code=Code.PYTHON_UNSUPPORTED,
                 subject=subject,
-                object=f"Python {self.target.python_short}",
+                object=Named("Python", self.target.python_short),
                 needs=f"Python {artifact.requires_python}",
                 found=f"Python {self.target.python}",
                 evidence=f"Requires-Python of {artifact.filename}",
@@ -253,7 +254,7 @@ class CatalogBuilder:
         target = self.target
         return Reason(
             code=Code.NOT_IN_SNAPSHOT,
-            subject=f"{listing.project} {version}",
+            subject=Release(listing.project, version),
             needs=f"a file for Python {target.python_short}, Linux {target.machine} and glibc "
             f"{target.glibc_text}",
             found=f"a snapshot of {listing.snapshot_date} that has one for {'; '.join(needs)}",
@@ -288,13 +289,13 @@ class CatalogBuilder:
             self._requires_python[specifier] = known
         return known
 
-    def _tag_reason(self, artifact: Artifact, subject: str) -> Reason:
+    def _tag_reason(self, artifact: Artifact, subject: Release) -> Reason:
         target = self.target
         code, needs = _classify_tags(artifact.tags, target)
         found = {
-            Code.PYTHON_UNSUPPORTED: f"Python {target.python_short}",
-            Code.GLIBC_TOO_OLD: f"glibc {target.glibc_text}",
-        }.get(code, f"Linux {target.machine}")
+            Code.PYTHON_UNSUPPORTED: Named("Python", target.python_short),
+            Code.GLIBC_TOO_OLD: Named("glibc", target.glibc_text),
+        }.get(code, Named("Linux", target.machine))
         remedy = {
             Code.PYTHON_UNSUPPORTED: "choose another --python",
             Code.GLIBC_TOO_OLD: f"use a system with {needs} or newer, or an older release",
@@ -304,7 +305,7 @@ class CatalogBuilder:
             subject=subject,
             object=found,
             needs=needs,
-            found=found,
+            found=str(found),
             evidence=f"tags of {artifact.filename}",
             remedy=remedy,
         )
@@ -382,7 +383,7 @@ def unreadable_metadata(artifact: Artifact, line: str, source: str) -> Reason:
     """Why a file is not used of which a line that says its needs cannot be read."""
     return Reason(
         code=Code.METADATA_MISMATCH,
-        subject=f"{artifact.name} {artifact.version}",
+        subject=artifact.release,
         needs="metadata whose every line can be read",
         found=line if len(line) <= _LONGEST else f"{line[:_LONGEST]}...",
         evidence=f"{source} of {artifact.filename} on channel {artifact.channel}",
@@ -396,7 +397,7 @@ def placeholder(artifact: Artifact, metadata: Metadata | Reason) -> Reason | Non
         return None
     return Reason(
         code=Code.PLACEHOLDER_PACKAGE,
-        subject=f"{artifact.name} {artifact.version}",
+        subject=artifact.release,
         needs="a wheel that holds something",
         found=f"{artifact.filename}: no module but empty ones, {artifact.size or 'few'} bytes",
         evidence=f"members of {artifact.filename} on channel {artifact.channel}",

@@ -10,6 +10,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.outcome import Check, Outcome, Package
 from resolver.model.reason import Grade
+from resolver.model.release import Named
 from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
 from resolver.solve.workspace import Workspace
@@ -26,7 +27,7 @@ def find_checks(
 
     Cost: no I/O but what is kept on this machine of files that were read.
     """
-    linked = {pair.extension.split(" ")[0] for pair in outcome.pairs}
+    linked = {pair.extension.name for pair in outcome.pairs}
     checks: list[Check] = []
     told = 0
     for package in outcome.packages:
@@ -41,7 +42,7 @@ def find_checks(
         noun = "package" if told == 1 else "packages"
         checks.append(
             Check(
-                subject=f"{told} more {noun}",
+                subject=Named(f"{told} more {noun}"),
                 what="requirements",
                 finding="tags, versions and Requires-Dist fit; nothing in the files was read",
                 grade=Grade.DECLARED,
@@ -53,7 +54,7 @@ def find_checks(
 
 def _of_package(workspace: Workspace, package: Package) -> Iterator[Check]:
     artifact, target = package.artifact, workspace.target
-    subject = f"{artifact.name} {artifact.version}"
+    subject = artifact.release
     cuda = workspace.rules.cuda_of(artifact, package.metadata)
     build = build_of(workspace.knowledge, artifact, target.machine)
     grade = build.grade if build is not None else Grade.DECLARED
@@ -106,7 +107,7 @@ def _of_driver(workspace: Workspace) -> Iterator[Check]:
     else:
         finding = f"{driver_text(target.driver)} runs it, from {floor} on"
     yield Check(
-        subject=f"CUDA {target.cuda}",
+        subject=Named("CUDA", str(target.cuda)),
         what="driver",
         finding=finding,
         grade=Grade.DECLARED if target.driver is not None else Grade.ASSUMED,

@@ -31,7 +31,7 @@ def packages_of(workspace: Workspace, solution: Solution) -> tuple[Package, ...]
 
 def file_remarks(artifact: Artifact, metadata: Metadata | Reason) -> list[Reason]:
     """What the index row of a chosen file obliges us to say, and that it holds nothing."""
-    subject = f"{artifact.name} {artifact.version}"
+    subject = artifact.release
     reasons = []
     if (empty := placeholder(artifact, metadata)) is not None:
         reasons.append(replace(empty, severity=Severity.WARNING))
@@ -94,7 +94,7 @@ def missing_extras(
             Reason(
                 code=Code.NOT_FOUND,
                 severity=Severity.WARNING,
-                subject=str(package),
+                subject=package.release,
                 needs=f"the extra {extra} ({origin})",
                 found=f"the extras {', '.join(has)}" if has else "no extras",
                 evidence=f"Provides-Extra in the {package.metadata.source}",
@@ -115,7 +115,7 @@ def assumed_pairs(
     Those that ``told`` warns of already are left out.
     """
     warned = {(reason.subject, reason.object) for reason in told if reason.code is Code.UNVERIFIED}
-    files = {str(package): package.artifact for package in packages}
+    files = {package.release: package.artifact for package in packages}
     reasons = []
     for pair in pairs:
         if pair.grade is not Grade.ASSUMED or (pair.extension, pair.torch) in warned:

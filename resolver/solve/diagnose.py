@@ -17,6 +17,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
+from resolver.model.release import Named
 from resolver.model.target import driver_text
 from resolver.solve.after import Learned
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
@@ -81,7 +82,7 @@ def _broken_rules(leaves: Leaves) -> list[Reason]:
     heads: dict[tuple[Code, str], Reason] = {}
     for fact in leaves.facts:
         for nogood in fact.nogoods if isinstance(fact, Learned) else ():
-            project = nogood.reason.subject.split(" ")[0]
+            project = nogood.reason.subject.name
             heads.setdefault((nogood.reason.code, project), nogood.reason)
     return list(heads.values())
 
@@ -92,7 +93,7 @@ def _side_by_side(core: Sequence[Need], leaves: Leaves) -> Reason:
     said += [f"{_who(cause)} requires {cause.need}" for cause in _edges(leaves)]
     return Reason(
         code=Code.VERSION_CONFLICT,
-        subject=core[0].identifier if core else "the request",
+        subject=Named(core[0].identifier if core else "the request"),
         needs=said[0] if said else "a solution",
         found="; ".join(said[1:]) or "no release that satisfies it",
         evidence="Requires-Dist of the wheels named",
@@ -219,7 +220,7 @@ def _not_taken(
         return [
             Reason(
                 code=Code.YANKED,
-                subject=f"{newest.name} {newest.version}",
+                subject=newest.release,
                 needs="a release that its publisher stands by",
                 found=f"yanked: {newest.yanked_reason or 'no reason given'}",
                 evidence=f"PEP 592 mark on channel {newest.channel}",
@@ -229,7 +230,7 @@ def _not_taken(
     return [
         Reason(
             code=Code.PRE_RELEASE,
-            subject=f"{newest.name} {newest.version}",
+            subject=newest.release,
             needs="a final release",
             found="pre-releases only",
             evidence=f"versions listed by channel {newest.channel}",
@@ -241,7 +242,7 @@ def _not_taken(
 def _constrained(need: Wanted, constraint: Wanted, matching: Sequence[Artifact]) -> Reason:
     return Reason(
         code=Code.VERSION_CONFLICT,
-        subject=str(need.project),
+        subject=Named(need.project),
         needs=f"{need.project}{need.specifier} ({need.origin})",
         found=f"{constraint.project}{constraint.specifier} ({constraint.origin})",
         evidence=f"versions listed by channel {matching[0].channel}",
@@ -258,7 +259,7 @@ def _nothing(workspace: Workspace, need: Wanted, catalog: Catalog) -> Reason:
     if not known:
         return Reason(
             code=Code.NOT_FOUND,
-            subject=str(need.project),
+            subject=Named(need.project),
             needs="an index that has it",
             found="no index with files of that name",
             evidence="every channel that may supply it was asked",
@@ -266,7 +267,7 @@ def _nothing(workspace: Workspace, need: Wanted, catalog: Catalog) -> Reason:
         )
     return Reason(
         code=Code.VERSION_CONFLICT,
-        subject=asked,
+        subject=Named(asked),
         needs=f"a version that satisfies {need.specifier}",
         found=some_versions(known),
         evidence=f"versions listed by {channels}",
@@ -318,7 +319,7 @@ def from_failure(workspace: Workspace, problem: Problem, failure: Failure) -> li
     # The newest candidate of each project speaks for the older ones that fail alike.
     heads: dict[tuple[Code, str], Reason] = {}
     for reason in told:
-        project = reason.subject.split(" ")[0]
+        project = reason.subject.name
         heads.setdefault((reason.code, project), reason)
     reasons = list(heads.values())
     wanted: dict[NormalizedName, list[Cause]] = defaultdict(list)
@@ -384,7 +385,7 @@ def _disagreement(
     return [
         Reason(
             code=Code.VERSION_CONFLICT,
-            subject=str(project),
+            subject=Named(project),
             needs=said[0],
             found="; ".join(said[1:]),
             evidence="Requires-Dist of the wheels named",

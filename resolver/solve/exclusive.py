@@ -86,7 +86,7 @@ def _exclusion(
     ours: SpecifierSet,
     theirs: SpecifierSet,
 ) -> Reason:
-    one, two = f"{first.name} {first.version}", f"{second.name} {second.version}"
+    one, two = first.release, second.release
     return Reason(
         code=Code.VERSION_CONFLICT,
         subject=one,

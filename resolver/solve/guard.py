@@ -11,6 +11,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import CudaGuard
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Release
 from resolver.model.stack import TORCH
 from resolver.solve.after import Nogood
 from resolver.solve.candidate import Candidate
@@ -50,11 +51,11 @@ def guarded(
             continue
         cuda, beside = _cuda_of(workspace, artifact), _cuda_of(workspace, torch)
         if cuda is not None and beside is not None and guard.refuses(cuda, beside):
-            yield artifact, guard_reason(guard, str_of(artifact), cuda, str_of(torch), beside)
+            yield artifact, guard_reason(guard, artifact.release, cuda, torch.release, beside)
 
 
 def guard_reason(
-    guard: CudaGuard, subject: str, cuda: CudaVersion, torch: str, beside: CudaVersion
+    guard: CudaGuard, subject: Release, cuda: CudaVersion, torch: Release, beside: CudaVersion
 ) -> Reason:
     """Why a package does not import beside a torch."""
     wanted = str(cuda) if guard.same == "minor" else f"{cuda.major}"
@@ -68,11 +69,6 @@ def guard_reason(
         grade=Grade.MEASURED,
         remedy=f"use the builds of {guard.project} and torch for one CUDA",
     )
-
-
-def str_of(artifact: Artifact) -> str:
-    """``torch 2.9.1+cu130``."""
-    return f"{artifact.name} {artifact.version}"
 
 
 def _cuda_of(workspace: Workspace, artifact: Artifact) -> CudaVersion | None:

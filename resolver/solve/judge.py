@@ -203,7 +203,7 @@ def _unread(
     return tuple(
         need.reason
         for package in outcome.packages
-        if str(package) in assumed
+        if package.release in assumed
         for need in workspace.needs(package.artifact, None)
         if isinstance(need, HostNeed) and need.reason is not None and need.reason.is_open
     )
@@ -211,7 +211,7 @@ def _unread(
 
 def _about(outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]) -> tuple[Pair, ...]:
     """The pairs of what was asked for, else all."""
-    about = tuple(p for p in outcome.pairs if p.extension.split(" ")[0] in asked)
+    about = tuple(p for p in outcome.pairs if p.extension.name in asked)
     return about or outcome.pairs
 
 

@@ -31,6 +31,7 @@ class Edge:
 
     source: str
     target: str
+    kind: str
     text: str
 
     @classmethod
@@ -38,7 +39,7 @@ class Edge:
         """The edge of one requirement of one candidate."""
         reason = need.reason.code if isinstance(need, HostNeed) and need.reason else ""
         kind = type(need).__name__
-        return cls(candidate.identifier, need.identifier, f"{kind} {need} {reason}".strip())
+        return cls(candidate.identifier, need.identifier, kind, f"{need} {reason}".strip())
 
 
 Fact = Edge | Wanted | Learned

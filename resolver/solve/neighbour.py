@@ -81,7 +81,7 @@ class Neighbours:
         self._asked = {canonicalize_name(r.name): r for r, _ in request.requirements}
         self._installed = {canonicalize_name(r.name) for r, _ in request.installed}
         self._named = tuple(name for name, r in self._asked.items() if r.specifier)
-        told = frozenset().union(*map(_projects, self._fatal))
+        told = frozenset().union(*(reason.names for reason in self._fatal))
         self._blamed = frozenset(name for name in self._asked if name in told)
         self._window = Window(workspace, self._asked, pre=request.pre, blamed=self._blamed)
         self._moved: set[NormalizedName] = set()  # those of which another release alone solves
@@ -291,7 +291,7 @@ class Neighbours:
             version = package.artifact.version
             old = trial.replaced.get(name)
             if old is not None:
-                yield Change(name=old, before=self._said(old), after=f"{name} {version}")
+                yield Change(name=old, before=self._said(old), after=package.release)
             elif (
                 not self._asked[name].specifier.contains(version, prereleases=True)
                 # Another build of the release than the file that is installed.
@@ -309,7 +309,7 @@ class Neighbours:
     def _grade(trial: Trial, outcome: Outcome) -> Grade:
         """The weakest pair of what was asked for; with none, how the set as a whole is known."""
         asked = {canonicalize_name(requirement.name) for requirement in trial.requirements}
-        about = [p for p in outcome.pairs if p.extension.split(" ")[0] in asked]
+        about = [p for p in outcome.pairs if p.extension.name in asked]
         whole = outcome.tuple_.grade if outcome.tuple_ is not None else Grade.DECLARED
         return weakest((p.grade for p in about), whole)
 
@@ -330,11 +330,13 @@ class Neighbours:
     def _size(self, change: Change) -> Distance:
         if change.name in (CUDA, PYTHON):
             # The free-threaded build is another build of a Python.
-            before, after = (Version((v or "0").rstrip("t")) for v in (change.before, change.after))
+            before, after = (
+                Version(str(v or "0").rstrip("t")) for v in (change.before, change.after)
+            )
             return distance(before, after)
         name = NormalizedName(change.name)
         exact = pinned(self._asked[name].specifier)
-        if exact is None or change.after is None or " " in change.after:
+        if exact is None or not isinstance(change.after, str):
             return Distance(3, 0)
         publics = self._workspace.catalog(name).publics
         return distance(exact, Version(change.after), publics)
@@ -342,15 +344,10 @@ class Neighbours:
 
 def _same_finding(one: Reason, other: Reason) -> bool:
     """Whether two reasons say the same of the same projects, whatever their releases."""
-    if one.code is not other.code or _projects(one) != _projects(other):
+    if one.code is not other.code or one.names != other.names:
         return False
     # Another member is another finding; a curated one may name none.
     return one.member is None or other.member is None or one.member == other.member
-
-
-def _projects(reason: Reason) -> frozenset[str]:
-    named = [reason.subject, *(reason.object or "").split(", ")]
-    return frozenset(text.split(" ")[0] for text in named)
 
 
 def without_version(requirement: Requirement) -> Requirement:

@@ -75,7 +75,7 @@ def _judge(
     read = evidence.pair(package.artifact, torch.artifact)
     if read is not None and read.grade is Grade.MEASURED:
         return read
-    names = (str(package), str(torch))
+    names = (package.release, torch.release)
     also = "" if read is None else f"; {read.evidence} ({read.grade})"
     symbols = None if read is None else read.symbols
     found = [] if read is None else [read]

@@ -12,6 +12,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.host import HostNeed
 from resolver.model.outcome import Outcome, Package, PassedOver
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.release import Release, Subject
 from resolver.model.version import public_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.provider import Problem, is_exact
@@ -35,7 +36,7 @@ def find_passed_over(
     problem = base_problem(workspace, request, roots_of(workspace, request))
     roots = [need for need in problem.roots if isinstance(need, Wanted) and need.extra is None]
     return tuple(
-        PassedOver(release=f"{root.project} {newest}", why=why)
+        PassedOver(release=Release(root.project, newest), why=why)
         for root in roots[:_MOST]
         if (newest := _newest(workspace, problem, root, outcome)) is not None
         and (why := _why(workspace, request, problem, root, newest, outcome))
@@ -77,7 +78,7 @@ def _why(
     outcome: Outcome,
 ) -> str | None:
     catalog = workspace.catalog(root.project)
-    release = f"{root.project} {newest}"
+    release = Release(root.project, newest)
     if not catalog.group(newest):
         rejected = (r.reason for r in catalog.rejected if public_of(r.version) == newest)
         reason = next(rejected, None)
@@ -160,7 +161,7 @@ def _says(need: Need) -> str:
     return f"links with {need.text}" if isinstance(need, Bound) else f"requires {need}"
 
 
-def _failed(workspace: Workspace, problem: Problem, failure: Failure, release: str) -> str:
+def _failed(workspace: Workspace, problem: Problem, failure: Failure, release: Release) -> str:
     from resolver.solve.diagnose import from_failure
 
     reasons = [r for r in from_failure(workspace, problem, failure) if r.severity is Severity.FATAL]
@@ -185,12 +186,12 @@ def _instead(problem: Problem, found: Solution, outcome: Outcome) -> str:
     return "a set with it rests on more than what was read"
 
 
-def _line(reason: Reason, release: str) -> str:
+def _line(reason: Reason, release: Subject) -> str:
     return "; ".join(_parts(reason, release))
 
 
-def _parts(reason: Reason, release: str) -> Iterator[str]:
-    others = [each for each in (reason.subject, reason.object) if each and each != release]
+def _parts(reason: Reason, release: Subject) -> Iterator[str]:
+    others = [str(each) for each in (reason.subject, reason.object) if each and each != release]
     about = f" ({' with '.join(others)})" if others else ""
     if reason.code is Code.VERSION_CONFLICT:
         yield f"{reason.code}: {_short(reason.needs)}"

@@ -15,6 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Named
 from resolver.solve.catalog import Catalog
 from resolver.solve.workspace import Workspace
 
@@ -107,7 +108,7 @@ def not_shown(workspace: Workspace, catalog: Catalog, specifier: SpecifierSet) -
     channels = ", ".join(catalog.channels) or "none"
     reason = Reason(
         code=Code.NOT_IN_SNAPSHOT,
-        subject=f"{catalog.project}{specifier}",
+        subject=Named(f"{catalog.project}{specifier}"),
         needs=f"a file that satisfies {specifier}" if str(specifier) else "a file of any version",
         found=f"not among what was shown: {some_versions(shown)}",
         evidence=f"channels {channels}; not all that may supply it answered",

@@ -41,7 +41,7 @@ def fact_text(fact: Fact) -> str:
     """A fact as one line: ``a: Wanted b==1``."""
     match fact:
         case Edge():
-            return f"{fact.source}: {fact.text}"
+            return f"{fact.source}: {fact.kind} {fact.text}"
         case Wanted():
             return f"constraint {fact}"
         case _:
@@ -58,8 +58,7 @@ def _together(prover: _Prover, problem: Problem, facts: Sequence[Fact]) -> Step:
     for fact in facts:
         match fact:
             case Edge():
-                what = fact.text.split(" ", 1)[1]
-                below.append(prover.add("requirement", f"{fact.source} requires {what}"))
+                below.append(prover.add("requirement", f"{fact.source} requires {fact.text}"))
             case Wanted():
                 below.append(prover.add("constraint", f"{fact.origin} allows {fact}"))
             case _:

@@ -168,9 +168,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         ):
             reason = placeholder(artifact, self._workspace.metadata(artifact))
             if reason is not None:
-                yield HostNeed(
-                    FILE, "a package with content", f"{artifact.name} {artifact.version}", reason
-                )
+                yield HostNeed(FILE, "a package with content", str(artifact.release), reason)
 
     def announce(self, needs: Iterable[Need]) -> None:
         """Fetch the listings that needs will ask for, all at once."""

@@ -35,13 +35,13 @@ class Loads:
         for reason in self.workspace.findings(tuple(chosen.values())):
             if reason.severity is not Severity.FATAL:
                 continue
-            names = {text.split(" ")[0] for text in (reason.subject, reason.object or "") if text}
+            names = reason.names
             files = [a for n, a in chosen.items() if n in names or n == TORCH] or chosen.values()
             found.append(
                 Nogood(
                     frozenset(map(Candidate.of, files)),
                     reason,
-                    f"sets in which {reason.subject.split(' ')[0]} does not load are refused",
+                    f"sets in which {reason.subject.name} does not load are refused",
                     certain=False,
                 )
             )
@@ -59,7 +59,7 @@ class Verified:
         """Each pair that is known less well."""
         packages = packages_of(self.workspace, solution)
         pairs = pairs_of(self.workspace, packages, self.witnesses)
-        files = {str(package): Candidate.of(package.artifact) for package in packages}
+        files = {package.release: Candidate.of(package.artifact) for package in packages}
         return tuple(
             Nogood(
                 frozenset((files[pair.extension], files[pair.torch])),

@@ -7,13 +7,14 @@ from urllib.parse import unquote
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import InvalidName, NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
 
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.release import Release
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.model.version import pinned
@@ -73,11 +74,11 @@ def build_advice(
 
 
 def _subject(reason: Reason) -> tuple[NormalizedName, Version] | None:
-    name, _, version = reason.subject.partition(" ")
-    try:
-        return canonicalize_name(name, validate=True), Version(version)
-    except (InvalidName, InvalidVersion):
-        return None  # a CUDA release, a request
+    match reason.subject:
+        case Release(name, Version() as version):
+            return name, version
+        case _:
+            return None  # a CUDA release, a request
 
 
 def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bool:

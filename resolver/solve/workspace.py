@@ -18,6 +18,7 @@ from resolver.model.host import BYTES, FILE, PYTHON, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
+from resolver.model.release import Named, Release
 from resolver.model.target import Target
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import Catalog, CatalogBuilder, unreadable_metadata
@@ -88,7 +89,7 @@ class Workspace:
         silent: dict[str, list[Reason]] = {}
         for reason in self._metadata.values():
             if isinstance(reason, Reason) and reason.code is Code.UNREADABLE:
-                silent.setdefault(reason.subject.split(" ")[0], []).append(reason)
+                silent.setdefault(reason.subject.name, []).append(reason)
         for project, reasons in sorted(silent.items()):
             first = min(reasons, key=lambda reason: reason.evidence)
             if any(first.found in notice for notice in told):
@@ -111,7 +112,7 @@ class Workspace:
         except DamagedData as error:
             return Reason(
                 code=Code.METADATA_MISMATCH,
-                subject=f"{artifact.name} {artifact.version}",
+                subject=artifact.release,
                 needs="readable metadata that agrees with the file name",
                 found=str(error),
                 evidence=f"METADATA of {artifact.filename} on channel {artifact.channel}",
@@ -120,7 +121,7 @@ class Workspace:
         except NotFound as error:
             return Reason(
                 code=Code.NOT_IN_SNAPSHOT if artifact.origin == "snapshot" else Code.NOT_FOUND,
-                subject=f"{artifact.name} {artifact.version}",
+                subject=artifact.release,
                 needs="its metadata",
                 found=str(error),
                 evidence=f"channel {artifact.channel}",
@@ -161,7 +162,8 @@ class Workspace:
 
     def _read_needs(self, artifact: Artifact, extra: NormalizedName | None) -> Iterable[Need]:
         metadata = self.metadata(artifact)
-        origin = f"{artifact.name} {artifact.version}"
+        release = artifact.release
+        origin = str(release)
         if isinstance(metadata, Reason):
             yield HostNeed(FILE, "readable metadata", origin, metadata)
             if metadata.is_open:
@@ -183,7 +185,7 @@ class Workspace:
         for requirement in self._applying(metadata, extra):
             if requirement.url is not None and self._is_unstated(requirement):
                 yield HostNeed(
-                    FILE, "releases of an index", origin, _addressed(origin, requirement)
+                    FILE, "releases of an index", origin, _addressed(release, requirement)
                 )
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
 
@@ -210,7 +212,7 @@ class Workspace:
             metadata = self.metadata(sibling)
             if not isinstance(metadata, Metadata) or metadata.broken:
                 continue
-            origin = f"{artifact.name} {artifact.version}"
+            origin = str(artifact.release)
             for requirement in self._applying(metadata, extra):
                 if requirement.url is None and not _differs_by_cuda(requirement.name):
                     yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
@@ -230,8 +232,8 @@ class Workspace:
         if not specifier.contains(self.target.python, prereleases=True):
             reason = Reason(
                 code=Code.PYTHON_UNSUPPORTED,
-                subject=origin,
-                object=f"Python {self.target.python_short}",
+                subject=artifact.release,
+                object=Named("Python", self.target.python_short),
                 needs=f"Python {specifier}",
                 found=f"Python {self.target.python}",
                 evidence=f"Requires-Python in the {metadata.source}",
@@ -264,7 +266,7 @@ def unanswered(artifact: Artifact, error: IndexFailure, what: str) -> Reason:
     """Why a file is set aside whose channel does not answer: nothing is known against it."""
     return Reason(
         code=Code.UNREADABLE,
-        subject=f"{artifact.name} {artifact.version}",
+        subject=artifact.release,
         needs=what,
         found=error.message.removesuffix(" (found earlier in this run)"),
         evidence=f"{artifact.filename} on channel {artifact.channel}",
@@ -274,12 +276,12 @@ def unanswered(artifact: Artifact, error: IndexFailure, what: str) -> Reason:
     )
 
 
-def _addressed(origin: str, requirement: Requirement) -> Reason:
+def _addressed(release: Release, requirement: Requirement) -> Reason:
     """Why a file is not used that requires what no index lists; the address may hold a password."""
     return Reason(
         code=Code.NOT_FOUND,
-        subject=origin,
-        object=requirement.name,
+        subject=release,
+        object=Named(requirement.name),
         needs=f"{requirement.name} from an address of its own",
         found="an address in place of a release, which no index lists",
         evidence="Requires-Dist in its metadata",

@@ -36,6 +36,7 @@ from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
 from resolver.model.report import Report
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import parse_version
 from resolver.solve.guard import guard_reason
@@ -138,13 +139,11 @@ def _unread(device: DeviceCheck) -> tuple[str, ...]:
 def _ordered(findings: Sequence[Reason]) -> tuple[Reason, ...]:
     """The findings in order, without a leftover beside torch where what fails by it is told."""
     shadows = [r for r in findings if r.code is Code.SHADOWED_LIBRARY]
-    told = {reason.object for reason in shadows if not reason.subject.startswith("torch ")}
+    told = {reason.object for reason in shadows if reason.subject.name != TORCH}
     return order_findings(
         reason
         for reason in findings
-        if reason not in shadows
-        or not reason.subject.startswith("torch ")
-        or reason.object not in told
+        if reason not in shadows or reason.subject.name != TORCH or reason.object not in told
     )
 
 
@@ -164,7 +163,7 @@ def _guarded(
             continue
         cuda = _built_for(found, guard.project) if guard.speaks_for(version) else None
         if cuda is not None and guard.refuses(cuda, built_for):
-            yield guard_reason(guard, str(found), cuda, str(torch), built_for)
+            yield guard_reason(guard, found.release, cuda, torch.release, built_for)
 
 
 def _torch_cuda(torch: Distribution) -> CudaVersion | None:

@@ -24,6 +24,7 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.host import BYTES, HostNeed
 from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Release
 from resolver.model.report import Report
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
@@ -124,14 +125,14 @@ def judge_pins(
     else:
         findings += workspace.findings(files)
     told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
-    rest = [a for a in files if f"{a.name} {a.version}" not in told]
+    rest = [a for a in files if a.release not in told]
     findings += _unread(base, workspace, rest, links)
     local = [
         f"{pin.name} was left out: it is no file of an index" for pin in lock.pins if pin.local
     ]
     names = {pin.name for pin in lock.pins}
     unjudged = {
-        reason.subject.partition(" ")[0]
+        reason.subject.name
         for reason in findings
         if reason.code in _UNJUDGED and reason.severity is Severity.WARNING
     } & names
@@ -180,7 +181,7 @@ def _other_builds(workspace: Workspace, lock: LockFile, findings: Iterable[Reaso
     told = [
         builds_note(workspace, pin.name, f"{pin.version}")
         for pin in lock.pins
-        if f"{pin.name} {pin.version}" in failing
+        if Release(pin.name, pin.version) in failing
         and pin.version.local is None
         and not pin.digests
         and any(a.version == pin.version for a in default_files(workspace, pin.name))
@@ -221,7 +222,7 @@ def _unverified(artifact: Artifact, found: str, remedy: str) -> Reason:
     return Reason(
         code=Code.UNVERIFIED,
         severity=Severity.WARNING,
-        subject=f"{artifact.name} {artifact.version}",
+        subject=artifact.release,
         needs="its bytes, to be judged",
         found=found,
         evidence=f"{artifact.filename} on channel {artifact.channel}",
@@ -352,8 +353,8 @@ def _unmet(metadata: Metadata, lock: LockFile, target: Target) -> Iterator[Reaso
         yield Reason(
             code=Code.VERSION_CONFLICT,
             severity=Severity.WARNING,
-            subject=f"{metadata.name} {metadata.version}",
-            object=f"{requirement.name} {version}",
+            subject=Release(metadata.name, metadata.version),
+            object=Release(canonicalize_name(requirement.name), version),
             needs=f"{requirement.name}{requirement.specifier}",
             found=f"{version} in the lock",
             grade=Grade.DECLARED,

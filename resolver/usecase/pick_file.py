@@ -22,6 +22,7 @@ from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Release
 from resolver.model.target import Target
 from resolver.model.version import pinned, public_of
 from resolver.solve.workspace import Workspace
@@ -210,7 +211,7 @@ def _not_found(pin: Pin, channels: Sequence[str]) -> Reason:
     return Reason(
         code=Code.NOT_FOUND,
         severity=Severity.WARNING,
-        subject=f"{pin.name} {pin.version}",
+        subject=Release(pin.name, pin.version),
         needs="a file on the index, to be judged",
         found="none of that version for this target",
         evidence=f"channels {', '.join(channels) or 'that know the project: none'}",
@@ -224,7 +225,7 @@ def _from_source(artifact: Artifact) -> Reason:
     return Reason(
         code=Code.SDIST_ONLY,
         severity=Severity.WARNING,
-        subject=f"{artifact.name} {artifact.version}",
+        subject=artifact.release,
         needs="a wheel for this target, to be judged",
         found=f"{artifact.filename}: built from source, not judged",
         evidence=f"files listed by channel {artifact.channel}",
@@ -241,7 +242,7 @@ def _other_content(pin: Pin, files: Sequence[Artifact]) -> Reason:
     return Reason(
         code=Code.HASH_AMBIGUOUS if replaced else Code.UNVERIFIED,
         severity=Severity.WARNING,
-        subject=f"{pin.name} {pin.version}",
+        subject=Release(pin.name, pin.version),
         needs=f"a file of the sha256 in the lock, {digests[0][:12]}"
         + (f" or {len(digests) - 1} more" if len(digests) > 1 else ""),
         found=f"{count} of that version, with another sha256: not judged by that",

@@ -49,7 +49,7 @@ def test_a_nightly_is_refused_by_its_small_libraries() -> None:
         Severity.FATAL,
         Grade.MEASURED,
     )
-    assert reason.object == "torch 2.12.0.dev20260226+cu130"
+    assert str(reason.object) == "torch 2.12.0.dev20260226+cu130"
     assert reason.member == "sgl_kernel/sm100/common_ops.abi3.so"
     assert reason.symbols == (CHECK_INT,)
     assert reason.needs.endswith("(int, char const*, char const*, int, bool)")

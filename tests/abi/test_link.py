@@ -8,7 +8,7 @@ from packaging.version import Version
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.rules import find_load
 from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import check_torch, link_evidence, subject_of, torch_text
+from resolver.abi.verdict import check_torch, link_evidence, torch_text
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
@@ -23,6 +23,7 @@ from tests.abi.columns import (
     small_history,
     wheel,
 )
+from tests.support.named import named
 
 HISTORY = small_history()
 RULES = KnowledgeBase().load_rules
@@ -180,8 +181,8 @@ def test_the_reason_for_a_missing_symbol() -> None:
     assert reason == Reason(
         code=Code.MISSING_SYMBOL,
         severity=Severity.FATAL,
-        subject="sgl-kernel 0.3.21",
-        object="torch 2.10.0+cu130",
+        subject=named("sgl-kernel 0.3.21"),
+        object=named("torch 2.10.0+cu130"),
         member="sgl_kernel/sm100/common_ops.abi3.so",
         needs="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)",
         found="c10::cuda::c10_cuda_check_implementation"
@@ -250,13 +251,6 @@ def test_ranges(good: list[str], text: str | None) -> None:
     found = link({"demo/a.so": ([CLONE], [])})
     mask = sum(1 << i for i, b in enumerate(HISTORY.builds) if str(b.version) in good)
     assert torch_text(found, mask) == text
-
-
-def test_subjects() -> None:
-    assert subject_of("sgl_kernel-0.3.21+cu130-cp310-abi3-linux_x86_64.whl") == (
-        "sgl-kernel 0.3.21+cu130"
-    )
-    assert subject_of("odd.whl") == "odd.whl"
 
 
 class TestRules:

@@ -20,6 +20,7 @@ from resolver.model.outcome import Alternative, Change, Judgement, Pair
 from resolver.model.reason import Grade
 from resolver.render.render_error import error_text
 from tests.support.fakes import make_reason, make_target
+from tests.support.named import named
 
 HOST = Host(python="3.12.0", free_threaded=False, machine="x86_64", glibc=(2, 35))
 NOTHING = TargetOptions()
@@ -50,7 +51,12 @@ def answering(verdict: Any, asked: list[tuple[str, str]], **changes: Any) -> Jud
 
 def test_what_an_old_driver_serves_is_solved() -> None:
     asked: list[tuple[str, str]] = []
-    pair = Pair(extension="ext 1", torch="torch 2.11.0+cu128", grade=Grade.MEASURED, evidence="x")
+    pair = Pair(
+        extension=named("ext 1"),
+        torch=named("torch 2.11.0+cu128"),
+        grade=Grade.MEASURED,
+        evidence="x",
+    )
     report, judgement = ask(OLD, answering("accepted", asked, pairs=(pair,)))
     assert asked == [("torch==2.11.0+cu130", "13.0"), ("torch", "12.8")]
     assert judgement is None

@@ -112,8 +112,8 @@ def test_the_pair_that_cost_hours_is_known_to_fail(torch: str) -> None:
         if known.packages == {TORCH: Version(torch), SGL_KERNEL: Version("0.3.21+cu130")}
     ]
     assert known.reason is not None
-    assert known.reason.subject == "sgl-kernel 0.3.21+cu130"
-    assert known.reason.object == f"torch {torch}"
+    assert str(known.reason.subject) == "sgl-kernel 0.3.21+cu130"
+    assert str(known.reason.object) == f"torch {torch}"
     assert known.reason.needs == (
         "c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)"
     )

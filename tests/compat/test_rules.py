@@ -20,6 +20,7 @@ from resolver.compat.rules import (
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import driver_text
+from tests.support.named import named
 
 KNOWLEDGE = load_knowledge()
 RELEASES = KNOWLEDGE.cuda
@@ -95,13 +96,13 @@ def test_missing_device_code_is_a_reason() -> None:
     reason = covers(
         codes("sm_120a sm_80 sm_90a"),
         arch("sm_121"),
-        subject="sgl-kernel 0.3.21",
+        subject=named("sgl-kernel 0.3.21"),
         member="sgl_kernel/sm100/common_ops.abi3.so",
         evidence="the fat binaries of the wheel",
     )
     assert reason == Reason(
         code=Code.NO_DEVICE_CODE,
-        subject="sgl-kernel 0.3.21",
+        subject=named("sgl-kernel 0.3.21"),
         member="sgl_kernel/sm100/common_ops.abi3.so",
         needs="device code for sm_121 (compute capability 12.1)",
         found="sm_80, sm_90a, sm_120a",
@@ -122,7 +123,9 @@ def test_the_remedy_names_the_build_that_has_the_code() -> None:
     near = builds_serving(
         KNOWLEDGE.builds, "torch", pascal, machine="x86_64", near=Version("2.8.0+cu128")
     )
-    reason = covers(codes("sm_70 sm_75"), pascal, subject="torch 2.8.0+cu128", alternatives=near)
+    reason = covers(
+        codes("sm_70 sm_75"), pascal, subject=named("torch 2.8.0+cu128"), alternatives=near
+    )
     assert reason is not None
     assert reason.remedy == (
         "Use torch+cu126 (>=2.8,<2.9) from the pytorch channel: it has code for sm_61."
@@ -139,7 +142,7 @@ def test_builds_are_ordered_by_nearness() -> None:
 
 
 def test_ptx_alone_is_a_warning_while_the_driver_is_unknown() -> None:
-    reason = covers(codes("compute_90 sm_90"), arch("sm_120"), subject="vllm 0.11.2")
+    reason = covers(codes("compute_90 sm_90"), arch("sm_120"), subject=named("vllm 0.11.2"))
     assert reason is not None
     assert reason.severity is Severity.WARNING
     assert reason.code is Code.NO_DEVICE_CODE

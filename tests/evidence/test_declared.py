@@ -13,6 +13,7 @@ from resolver.evidence.local_version import (
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
 from tests.evidence.world import World, file, metadata, torch
+from tests.support.named import named
 
 FLASH = file("flash-attn", "2.8.3+cu12torch2.8cxx11abitrue", url=None)
 NAME = "flash_attn-2.8.3+cu12torch2.8cxx11abitrue-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -45,8 +46,8 @@ def test_a_named_release_bounds_torch() -> None:
     assert release.explain(torch("2.9.1")) == (
         Reason(
             code=Code.MISSING_SYMBOL,
-            subject="flash-attn 2.8.3+cu12torch2.8cxx11abitrue",
-            object="torch 2.9.1",
+            subject=named("flash-attn 2.8.3+cu12torch2.8cxx11abitrue"),
+            object=named("torch 2.9.1"),
             needs="the symbols of torch 2.8, which it was built with",
             found="torch 2.9.1",
             works_with="torch 2.8",
@@ -63,7 +64,7 @@ def test_a_named_string_abi_bounds_torch(known: bool | None, accepted: bool) -> 
     _, abi = declared_bounds(FLASH, lambda _: known)
     assert abi.accepts(torch("2.8.0")) is accepted
     (reason,) = abi.explain(torch("2.6.0"))
-    assert (reason.code, reason.object, reason.grade) == (
+    assert (reason.code, str(reason.object), reason.grade) == (
         Code.CXX11_ABI,
         "torch 2.6.0",
         Grade.DECLARED,
@@ -71,13 +72,13 @@ def test_a_named_string_abi_bounds_torch(known: bool | None, accepted: bool) -> 
     assert reason.needs == "a torch with the new C++11 ABI of std::string"
     assert reason.found == "one with the old ABI"
     assert reason.remedy == "take the build of flash-attn named cxx11abiFALSE"
-    assert abi.explain(None)[0].object == "torch"
+    assert str(abi.explain(None)[0].object) == "torch"
 
 
 def test_a_pair_as_its_local_version_declares_it() -> None:
     assert declared_pair(FLASH, torch("2.8.0")) == Pair(
-        extension="flash-attn 2.8.3+cu12torch2.8cxx11abitrue",
-        torch="torch 2.8.0",
+        extension=named("flash-attn 2.8.3+cu12torch2.8cxx11abitrue"),
+        torch=named("torch 2.8.0"),
         grade=Grade.DECLARED,
         evidence=f"its local version names torch 2.8; {NAME} itself was not read",
         summary="its local version names torch 2.8",

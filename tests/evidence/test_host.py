@@ -12,6 +12,7 @@ from resolver.model.reason import Code, Reason, Severity
 from tests.abi.columns import CLONE
 from tests.evidence.world import World, facts, file, member, metadata, torch
 from tests.support.fakes import make_target
+from tests.support.named import named
 
 KERNEL = file("kernel")
 NAME = "kernel-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -43,8 +44,8 @@ def test_a_required_member_of_another_cuda_major() -> None:
     )
     assert need.reason == Reason(
         code=Code.CUDA_MISMATCH,
-        subject="kernel 1.0",
-        object="CUDA 12.8",
+        subject=named("kernel 1.0"),
+        object=named("CUDA 12.8"),
         member=CORE,
         needs="libcudart.so.13, of CUDA 13",
         found="CUDA 12 and its libraries",
@@ -120,7 +121,7 @@ def test_a_required_member_without_code_for_the_gpu() -> None:
     assert need.fact == GPU
     assert need.reason == Reason(
         code=Code.NO_DEVICE_CODE,
-        subject="kernel 1.0",
+        subject=named("kernel 1.0"),
         member=CORE,
         needs="device code for sm_121 (compute capability 12.1)",
         found="sm_80, sm_90a, sm_120a",
@@ -152,7 +153,7 @@ def test_an_optional_member_without_code_degrades() -> None:
     assert remark == Reason(
         code=Code.NO_DEVICE_CODE,
         severity=Severity.DEGRADED,
-        subject="kernel 1.0",
+        subject=named("kernel 1.0"),
         member=EXTRA,
         needs="device code for sm_120 (compute capability 12.0)",
         found="sm_80, sm_90a",
@@ -187,7 +188,7 @@ def test_ptx_alone_is_a_warning() -> None:
     assert remark == Reason(
         code=Code.NO_DEVICE_CODE,
         severity=Severity.WARNING,
-        subject="kernel 1.0",
+        subject=named("kernel 1.0"),
         member=CORE,
         needs="a cubin for sm_120, or a driver at least as new as the CUDA toolkit that made it",
         found="compute_90 only, which the driver compiles at first use",
@@ -247,7 +248,7 @@ def code_check(of: World, *, linked: bool = True) -> str | None:
     if linked:
         evidence.needs(KERNEL, metadata(KERNEL))
     check = evidence.device_code(KERNEL)
-    assert check is None or (check.subject, check.what) == ("kernel 1.0", "device code")
+    assert check is None or (str(check.subject), check.what) == ("kernel 1.0", "device code")
     return None if check is None else f"{check.finding} ({check.grade}, {check.evidence})"
 
 

@@ -20,6 +20,7 @@ from tests.support.fakes import (
     pins,
     verdict,
 )
+from tests.support.named import named
 
 INDEX = """
 torch 2.10.0
@@ -81,7 +82,11 @@ def test_a_set_without_pairs_is_graded_by_its_builds(
 def test_pairs_come_before_builds() -> None:
     names = ("kernel 1.0", "torch 2.9.1")
     pair = Pair(
-        extension=names[0], torch=names[1], grade=Grade.MEASURED, symbols=3, evidence="read"
+        extension=named(names[0]),
+        torch=named(names[1]),
+        grade=Grade.MEASURED,
+        symbols=3,
+        evidence="read",
     )
     judged = verdict(
         INDEX,

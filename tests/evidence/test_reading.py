@@ -23,6 +23,7 @@ from tests.abi.columns import CHECK_INT, CLONE, SYM_NE
 from tests.abi.elf_builder import Elf
 from tests.evidence.world import World, facts, file, member, metadata, torch, unreachable
 from tests.support.bytes_source import BytesSource
+from tests.support.named import named
 from tests.support.wheels import build_wheel
 
 KERNEL = file("kernel")
@@ -144,7 +145,7 @@ def test_a_host_that_does_not_answer_is_a_notice() -> None:
     reason = unread(evidence.needs(KERNEL, metadata(KERNEL)))
     assert reason == Reason(
         code=Code.UNREADABLE,
-        subject="kernel 1.0",
+        subject=named("kernel 1.0"),
         needs="its own bytes, read",
         found="no answer within 10 s",
         evidence=f"{NAME} on channel default",
@@ -212,7 +213,7 @@ def test_a_file_inherits_the_symbols_of_its_sibling() -> None:
     pair = evidence.pair(LOCAL, torch("2.9.1"))
     assert pair is not None
     assert pair.grade is Grade.INFERRED
-    assert pair.extension == "kernel 1.0+cu130"
+    assert str(pair.extension) == "kernel 1.0+cu130"
     assert pair.evidence.startswith(f"all 2 symbols of {NAME} ")
     assert pair.evidence.endswith(f"links, not run; {LOCAL.filename} itself was not read")
     assert pair.summary == f"all 2 torch symbols are exported; links, not run, read from {NAME}"
@@ -223,7 +224,7 @@ def test_a_refusal_by_a_sibling_says_so() -> None:
     evidence = sibling_world(CHECK_INT).evidence()
     (reason,) = evidence.refusals(LOCAL, metadata(LOCAL), torch("2.10.0"))
     assert reason.grade is Grade.INFERRED
-    assert reason.subject == "kernel 1.0+cu130"
+    assert str(reason.subject) == "kernel 1.0+cu130"
     assert reason.evidence.startswith(
         f"{NAME} stands in for a file that was not read; the undefined symbols of kernel/core.so"
     )

@@ -11,6 +11,7 @@ from resolver.solve.candidate import Bound
 from tests.abi.columns import CHECK_INT, CLONE, DELETE, SYM_NE
 from tests.evidence.world import World, facts, file, member, metadata, torch
 from tests.support.fakes import make_target
+from tests.support.named import named
 
 KERNEL = file("kernel")
 NAME = "kernel-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -55,8 +56,8 @@ def test_a_bound_explains_what_it_refuses() -> None:
     missing, mismatch = bound(world(), KERNEL, "torch>=2.8").explain(torch("2.10.0"))
     assert missing == Reason(
         code=Code.MISSING_SYMBOL,
-        subject="kernel 1.0",
-        object="torch 2.10.0",
+        subject=named("kernel 1.0"),
+        object=named("torch 2.10.0"),
         member="kernel/core.so",
         needs="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)",
         found="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, "
@@ -70,8 +71,8 @@ def test_a_bound_explains_what_it_refuses() -> None:
     assert mismatch == Reason(
         code=Code.METADATA_MISMATCH,
         severity=Severity.WARNING,
-        subject="kernel 1.0",
-        object="torch 2.10.0",
+        subject=named("kernel 1.0"),
+        object=named("torch 2.10.0"),
         needs="torch >=2.9,<2.10",
         found="metadata that accepts torch>=2.8",
         evidence=f"Requires-Dist and undefined symbols of {NAME}",
@@ -83,8 +84,8 @@ def test_a_bound_explains_itself_where_no_torch_is_named() -> None:
     (reason,) = bound(world()).explain(None)
     assert reason == Reason(
         code=Code.MISSING_SYMBOL,
-        subject="kernel 1.0",
-        object="torch",
+        subject=named("kernel 1.0"),
+        object=named("torch"),
         needs="a torch that exports its 3 symbols",
         found="none among the candidates",
         works_with="torch >=2.9,<2.10",
@@ -159,8 +160,8 @@ def test_a_pin_beyond_what_the_bytes_need() -> None:
     assert reason == Reason(
         code=Code.METADATA_MISMATCH,
         severity=Severity.WARNING,
-        subject="kernel 1.0",
-        object="torch 2.9.1",
+        subject=named("kernel 1.0"),
+        object=named("torch 2.9.1"),
         needs="torch==2.9.0, says its metadata",
         found="bytes that link with torch >=2.9,<2.10",
         works_with="torch >=2.9,<2.10",
@@ -202,8 +203,8 @@ def test_a_measured_pair() -> None:
     assert evidence.pair(KERNEL, torch("2.9.1")) is None  # nobody asked for the file's needs
     evidence.needs(KERNEL, metadata(KERNEL))
     assert evidence.pair(KERNEL, torch("2.9.1")) == Pair(
-        extension="kernel 1.0",
-        torch="torch 2.9.1",
+        extension=named("kernel 1.0"),
+        torch=named("torch 2.9.1"),
         grade=Grade.MEASURED,
         symbols=3,
         evidence=f"all 3 symbols of {READ} are exported by {TORCH_291}; links, not run",

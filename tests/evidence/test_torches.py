@@ -48,7 +48,7 @@ def test_a_nightly_is_judged_by_its_core(exported: str, accepted: bool) -> None:
 def test_a_refused_nightly_is_told_by_its_symbol() -> None:
     need = bound(World(wheels={NIGHTLY.filename: torch_wheel(CHECK_UNSIGNED)}))
     reason = need.explain(NIGHTLY)[0]
-    assert (reason.code, reason.object, reason.grade, reason.symbols) == (
+    assert (reason.code, str(reason.object), reason.grade, reason.symbols) == (
         Code.MISSING_SYMBOL,
         "torch 2.12.0.dev20260226",
         Grade.MEASURED,

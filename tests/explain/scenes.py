@@ -37,6 +37,7 @@ from tests.support.fakes import (
     make_tuple,
     make_workspace,
 )
+from tests.support.named import named
 
 X = "cp312-cp312-manylinux_2_28_x86_64"
 TODAY = date(2026, 3, 1)
@@ -107,8 +108,8 @@ def _symbol_bound(subject: str, works: str, *versions: str) -> FakeEvidence:
     """An extension whose symbols a few torch releases export."""
     reason = Reason(
         code=Code.MISSING_SYMBOL,
-        subject=subject,
-        object="torch 2.11.0+cu130",
+        subject=named(subject),
+        object=named("torch 2.11.0+cu130"),
         member="ext/_C.abi3.so",
         needs="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)",
         found="c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, unsigned "

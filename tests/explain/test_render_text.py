@@ -26,6 +26,7 @@ from tests.support.fakes import (
     make_tuple,
     verdict,
 )
+from tests.support.named import named
 
 TODAY = date(2026, 3, 1)
 X = "cp312-cp312-linux_x86_64"
@@ -259,7 +260,8 @@ def test_long_lists_are_cut() -> None:
 
 def test_newer_releases_that_were_not_taken() -> None:
     outcome = replace(
-        answer("a 1.0", "a"), passed_over=(PassedOver(release="a 2.0", why="b 1.0 requires a<2"),)
+        answer("a 1.0", "a"),
+        passed_over=(PassedOver(release=named("a 2.0"), why="b 1.0 requires a<2"),),
     )
     assert "\n\nNewer, and not taken:\n  a 2.0: b 1.0 requires a<2" in (
         outcome_text(outcome, today=TODAY)

@@ -370,7 +370,7 @@ def test_vllm_py314_numba() -> None:
         ):
             catalog = workspace.catalog(canonicalize_name("vllm"))
         reasons = [r.reason for r in catalog.rejected if str(r.version) == "0.10.2"]
-        codes = {(r.code, r.severity, r.grade, r.subject) for r in reasons}
+        codes = {(r.code, r.severity, r.grade, str(r.subject)) for r in reasons}
         expected = (Code.PYTHON_UNSUPPORTED, Severity.FATAL, Grade.MEASURED, "vllm 0.10.2")
         assert (expected in codes) is refused
     answer = ask("why", "vllm==0.10.2 --cuda 12.8 --arch sm90 --no-tuples")

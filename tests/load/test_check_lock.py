@@ -13,6 +13,7 @@ import pytest
 from resolver.load.merge_findings import join_reported
 from resolver.model.reason import Code, Reason, Severity
 from tests.load.test_command import Result, run
+from tests.support.named import named
 from tests.support.wheels import build_wheel
 
 __all__ = ["run"]  # the fixture
@@ -242,7 +243,8 @@ def missing(subject: str, **values: Any) -> Reason:
         "evidence": "its bytes",
         "remedy": "Build it again.",
     }
-    return Reason(subject=subject, **{**fields, **values})
+    values = {**fields, **values}
+    return Reason(subject=named(subject), object=named(values.pop("object")), **values)
 
 
 def test_what_bytes_and_a_report_say_is_told_once() -> None:

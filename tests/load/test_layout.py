@@ -137,7 +137,7 @@ def test_an_interpreter_that_is_gone(tmp_path: Path) -> None:
     report = world.check()
     (reason,) = report.findings
     assert report.verdict == "broken"
-    assert (reason.code, reason.subject) == (Code.BROKEN_INSTALL, "Python 3.12")
+    assert (reason.code, str(reason.subject)) == (Code.BROKEN_INSTALL, "Python 3.12")
     assert reason.found == (
         f"{world.prefix}/bin/python leads to /gone/bin/python3.12, which is not there"
     )
@@ -172,7 +172,7 @@ def test_records_of_an_egg(tmp_path: Path) -> None:
         "zipped 3.0",
     ]
     assert [problem for each in found.distributions for problem in each.problems] == []
-    told = {(str(r.code), r.subject, r.needs) for r in world.check().findings}
+    told = {(str(r.code), str(r.subject), r.needs) for r in world.check().findings}
     assert told == {
         ("missing-library", "old 1.5", "libgone.so"),
         ("version-conflict", "old 1.5", "numpy"),
@@ -188,7 +188,7 @@ def test_records_that_outlived_their_files(tmp_path: Path) -> None:
     (world.site / MEMBER).unlink()
     report = world.check()
     (reason,) = report.findings
-    assert (reason.subject, reason.object) == ("pkg 2.0", "pkg 1.0")
+    assert (str(reason.subject), str(reason.object)) == ("pkg 2.0", "pkg 1.0")
     assert reason.found == (
         "pkg-2.0.dist-info and pkg-1.0.dist-info; the files that lie there are those of 2.0"
     )

@@ -111,7 +111,7 @@ def test_the_wish_and_the_facts_about_one_file_are_asked() -> None:
 
 def told(report: Report) -> list[tuple[str, str]]:
     def pair(reason: Reason) -> tuple[str, str]:
-        return (str(reason.code), reason.subject)
+        return (str(reason.code), str(reason.subject))
 
     return [pair(reason) for reason in report.findings]
 

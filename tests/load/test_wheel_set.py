@@ -11,6 +11,7 @@ from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.reason import Reason
 from resolver.model.target import Target
+from tests.support.named import named
 
 TARGET = Target(
     cuda=CudaVersion(13, 0), archs=(Arch(12, 0),), python=Version("3.12.0"), glibc=(2, 31)
@@ -23,15 +24,19 @@ BASE = KnowledgeBase()
 def check(
     *members: WheelMember, torch: str = "2.11.0", names: tuple[str, ...] = NAMES, **more: Any
 ) -> list[tuple[str, str, str, str | None]]:
-    wheels = [WheelInSet(name=name, subject=f"{name} 1", filename=f"{name}.whl") for name in names]
-    wheels.append(WheelInSet(name="ext", subject="ext 1.0", filename="ext.whl", members=members))
+    wheels = [
+        WheelInSet(name=name, subject=named(f"{name} 1"), filename=f"{name}.whl") for name in names
+    ]
+    wheels.append(
+        WheelInSet(name="ext", subject=named("ext 1.0"), filename="ext.whl", members=members)
+    )
     found: tuple[Reason, ...] = check_set(
         wheels,
         TARGET,
         libraries=BASE.facts.libraries,
         system=BASE.system_libraries,
         preload=find_rule(BASE.preloads, Version(torch)),
-        torch=f"torch {torch}",
+        torch=named(f"torch {torch}"),
         **more,
     )
     return [(str(r.code), str(r.severity), r.needs, r.remedy) for r in found]

@@ -30,6 +30,7 @@ from tests.support.fakes import (
     make_tuple,
     pins,
 )
+from tests.support.named import named
 
 NAMES = ("torch", "a", "b", "c", "d")
 _NATIVE = {"torch", "a", "b"}
@@ -190,7 +191,11 @@ def _evidence(rules: Rulebook) -> FakeEvidence:
     for extension, torch in rules.measured:
         names = (" ".join(extension), " ".join(torch))
         pairs[names] = Pair(
-            extension=names[0], torch=names[1], grade=Grade.MEASURED, evidence="bytes", symbols=1
+            extension=named(names[0]),
+            torch=named(names[1]),
+            grade=Grade.MEASURED,
+            evidence="bytes",
+            symbols=1,
         )
     return FakeEvidence(bounds=bounds, pairs=pairs)
 

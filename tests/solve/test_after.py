@@ -67,7 +67,11 @@ def test_a_known_bad_set_is_told_with_its_reason() -> None:
     assert outcome.conflict is not None
     assert outcome.conflict.requests == ("a", "b", "c")
     (reason,) = reasons(outcome)
-    assert (reason.code, reason.subject, reason.object) == (Code.KNOWN_BAD, "a 1", "b 1, c 1")
+    assert (reason.code, str(reason.subject), str(reason.object)) == (
+        Code.KNOWN_BAD,
+        "a 1",
+        "b 1, c 1",
+    )
 
 
 def test_without_tuples_a_known_bad_set_counts_for_nothing() -> None:
@@ -119,7 +123,7 @@ def test_a_skew_is_told_with_both_versions() -> None:
     assert outcome.conflict.requests == ("p", "q")
     (reason,) = reasons(outcome)
     assert reason.code is Code.VERSION_SKEW
-    assert (reason.subject, reason.object) == ("p 4", "q 3")
+    assert (str(reason.subject), str(reason.object)) == ("p 4", "q 3")
     assert reason.needs == "p, q of one version"
     assert reason.found == "p 4, q 3"
     assert reason.remedy == "Install them in one version."

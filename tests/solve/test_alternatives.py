@@ -45,6 +45,7 @@ from tests.support.fakes import (
     make_workspace,
     verdict,
 )
+from tests.support.named import named
 
 TORCH = "torch 2.8.0\ntorch 2.9.0\ntorch 2.9.1\ntorch 2.10.0\ntorch 2.11.0\n"
 
@@ -273,7 +274,9 @@ def graded(*known: tuple[str, str, Grade], good: tuple[KnownTuple, ...] = ()) ->
             f"ext {v}": (Bound.because(torch, accepts, broken, f"ext {v}"),) for v in ("1.1", "1.2")
         },
         pairs={
-            (ext, beside): Pair(extension=ext, torch=beside, grade=grade, evidence="a test")
+            (ext, beside): Pair(
+                extension=named(ext), torch=named(beside), grade=grade, evidence="a test"
+            )
             for ext, beside, grade in known
         },
     )

@@ -181,7 +181,7 @@ def test_a_version_without_a_usable_file_has_a_reason(text: str, expected: tuple
     (rejection,) = catalog.rejected
     reason = rejection.reason
     assert str(rejection.version) == "1.0"
-    assert reason.subject == "a 1.0"
+    assert str(reason.subject) == "a 1.0"
     found = (reason.code, reason.needs, reason.found, reason.evidence, reason.remedy)
     assert found == expected
 

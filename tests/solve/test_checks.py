@@ -14,6 +14,7 @@ from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Grade
 from tests.solve.test_alternatives import release
 from tests.support.fakes import FakeEvidence, make_knowledge, make_target, verdict
+from tests.support.named import named
 
 X = "cp312-cp312-linux_x86_64"
 TEXT = f"torch 2.9.1+cu130 {X}\next 1.0+cu130 {X} needs torch | pure\npure 1.0\ncpu 1.0 {X}"
@@ -63,7 +64,10 @@ def test_what_was_not_read_is_said() -> None:
 
 def test_an_extension_and_what_only_metadata_speaks_for() -> None:
     pair = Pair(
-        extension="ext 1.0+cu130", torch="torch 2.9.1+cu130", grade=Grade.MEASURED, evidence="12"
+        extension=named("ext 1.0+cu130"),
+        torch=named("torch 2.9.1+cu130"),
+        grade=Grade.MEASURED,
+        evidence="12",
     )
     found = checks(
         "ext",
@@ -83,7 +87,7 @@ def test_an_extension_and_what_only_metadata_speaks_for() -> None:
 
 def test_what_was_read_of_a_file_counts_before_what_is_curated() -> None:
     read = Check(
-        subject="torch 2.9.1+cu130",
+        subject=named("torch 2.9.1+cu130"),
         what="device code",
         finding="sm_120: serves sm_120",
         grade=Grade.MEASURED,
@@ -98,7 +102,7 @@ def test_what_was_read_of_a_file_counts_before_what_is_curated() -> None:
 
 def test_a_file_of_unknown_cuda_whose_device_code_was_read() -> None:
     read = Check(
-        subject="cpu 1.0",
+        subject=named("cpu 1.0"),
         what="device code",
         finding="sm_120: serves sm_120",
         grade=Grade.MEASURED,

@@ -38,7 +38,7 @@ def test_a_circle_without_a_way_out_is_explained() -> None:
     outcome = answer(text, "a", "b")
     assert outcome.conflict is not None
     assert outcome.conflict.requests == ("a",)
-    assert [(r.code, r.subject, r.needs, r.found) for r in reasons(outcome)] == [
+    assert [(r.code, str(r.subject), r.needs, r.found) for r in reasons(outcome)] == [
         (Code.VERSION_CONFLICT, "a", "b 1 requires a==2", "b 2 requires a==1"),
         (Code.VERSION_CONFLICT, "b", "a 1 requires b==1", "a 2 requires b==2"),
     ]

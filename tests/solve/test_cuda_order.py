@@ -124,7 +124,7 @@ def test_the_warning_of_a_higher_minor(text: str, cuda: str, warning: str, remed
     target = make_target(cuda=cuda, archs="sm90")
     outcome = answer(text, "torch", target=target, rules=rules(target))
     (reason,) = outcome.reasons
-    assert reason.object == f"CUDA {cuda}"
+    assert str(reason.object) == f"CUDA {cuda}"
     assert reason.needs == f"CUDA {cuda} or a lower minor to be served in full"
     assert reason.found == warning
     assert reason.remedy == remedy
@@ -177,7 +177,7 @@ def test_what_is_rejected_says_what_it_is(line: str, cuda: str, found: str) -> N
     outcome = answer(text, "torch", target=target, rules=rules(target))
     (reason,) = reasons(outcome)
     assert reason.code is Code.CUDA_MISMATCH
-    assert reason.object == f"CUDA {cuda}"
+    assert str(reason.object) == f"CUDA {cuda}"
     assert reason.needs == f"a build for CUDA {cuda.split('.')[0]}"
     assert reason.found == found
 

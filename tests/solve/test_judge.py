@@ -15,6 +15,7 @@ from tests.support.fakes import (
     make_tuple,
     verdict,
 )
+from tests.support.named import named
 
 X = "cp312-cp312-linux_x86_64"
 TEXT = f"""
@@ -33,8 +34,8 @@ BAD = make_tuple(
 GOOD = make_tuple("torch 2.9.1, ext 1.0")
 SAME_BUT_DECLARED = make_tuple("torch 2.9.1, ext 1.0", id="zzz", grade="declared")
 MEASURED = Pair(
-    extension="ext 1.0",
-    torch="torch 2.9.1",
+    extension=named("ext 1.0"),
+    torch=named("torch 2.9.1"),
     grade=Grade.MEASURED,
     evidence="12 symbols",
     symbols=12,

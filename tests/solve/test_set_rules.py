@@ -20,6 +20,7 @@ from tests.support.fakes import (
     pins,
     reasons,
 )
+from tests.support.named import named
 
 Together = Callable[[Sequence[Artifact]], tuple[Reason, ...]]
 X = "cp312-cp312-linux_x86_64"
@@ -85,7 +86,7 @@ def test_what_never_loads_is_told_with_what_it_rests_on() -> None:
     assert outcome.conflict is not None
     assert outcome.conflict.requests == ("ext",)
     (reason,) = reasons(outcome)
-    assert (reason.code, reason.subject) == (Code.MISSING_LIBRARY, "ext 2.0")
+    assert (reason.code, str(reason.subject)) == (Code.MISSING_LIBRARY, "ext 2.0")
     assert outcome.conflict.proof is not None
     check_steps(outcome.conflict.proof)
     assert [step.text for step in outcome.conflict.proof.steps] == [
@@ -105,7 +106,9 @@ ext 1.0 {X} needs torch==2.9.1
 
 
 def pair(extension: str, torch: str, grade: Grade) -> Pair:
-    return Pair(extension=extension, torch=torch, grade=grade, evidence="its bytes", symbols=3)
+    return Pair(
+        extension=named(extension), torch=named(torch), grade=grade, evidence="its bytes", symbols=3
+    )
 
 
 EVIDENCE = FakeEvidence(
@@ -140,5 +143,5 @@ def test_strict_tells_the_smallest_part_that_it_refuses() -> None:
     assert outcome.conflict is not None
     assert outcome.conflict.requests == ("--strict", "ext==2.0")
     (reason,) = reasons(outcome)
-    assert (reason.subject, reason.object) == ("ext 2.0", "torch 2.10.0")
+    assert (str(reason.subject), str(reason.object)) == ("ext 2.0", "torch 2.10.0")
     assert reason.found == "a pair that is only declared"

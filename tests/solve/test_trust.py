@@ -21,6 +21,7 @@ from tests.support.fakes import (
     reasons,
     verdict,
 )
+from tests.support.named import named
 
 X = "cp312-cp312-manylinux_2_28_x86_64"
 TORCHES = "torch 2.9.1\ntorch 2.15.0"
@@ -146,17 +147,24 @@ def test_where_nothing_was_read_the_newest_is_taken_with_a_warning() -> None:
     assert pins(outcome) == {"torch": "2.15.0", "kernel": "3.0"}
     (warning,) = outcome.reasons
     assert (warning.code, warning.severity) == (Code.UNVERIFIED, Severity.WARNING)
-    assert (warning.subject, warning.object) == ("kernel 3.0", "torch 2.15.0")
+    assert (str(warning.subject), str(warning.object)) == ("kernel 3.0", "torch 2.15.0")
     assert warning.needs == "to be read, or metadata that say which torch it is for"
     assert warning.found == "not read: cannot read it: no answer"
     assert warning.remedy == "import it once before relying on it; --strict refuses such pairs"
     judgement = verdict(TEXT, "torch", "kernel", evidence=FakeEvidence(bounds=bounds))
     assert (judgement.verdict, judgement.grade) == ("unknown", Grade.ASSUMED)
-    assert [(r.code, r.subject) for r in judgement.reasons] == [(Code.UNREADABLE, "kernel 3.0")]
+    assert [(r.code, str(r.subject)) for r in judgement.reasons] == [
+        (Code.UNREADABLE, "kernel 3.0")
+    ]
 
 
 def test_no_warning_where_a_pair_is_known() -> None:
-    pair = Pair(extension="kernel 3.0", torch="torch 2.15.0", grade=Grade.MEASURED, evidence="x")
+    pair = Pair(
+        extension=named("kernel 3.0"),
+        torch=named("torch 2.15.0"),
+        grade=Grade.MEASURED,
+        evidence="x",
+    )
     evidence = FakeEvidence(pairs={("kernel 3.0", "torch 2.15.0"): pair})
     assert answer(TEXT, "torch", "kernel", evidence=evidence).reasons == ()
 
@@ -186,7 +194,7 @@ def test_where_it_decides_nothing_is_known() -> None:
     outcome = answer(SILENT, "a", "b>1")
     assert outcome.verdict == "unknown"
     (reason,) = reasons(outcome)
-    assert (reason.code, reason.subject) == (Code.UNREADABLE, "b 2.0")
+    assert (reason.code, str(reason.subject)) == (Code.UNREADABLE, "b 2.0")
     assert reason.needs == "its metadata"
     assert reason.found == (
         "cannot read https://files.test/default/b-2.0-py3-none-any.whl: the server answered 503"
@@ -229,7 +237,7 @@ def test_a_file_for_another_python_alone_in_a_snapshot_is_no_negative() -> None:
     assert outcome.verdict == "unknown"
     (reason,) = reasons(outcome)
     assert (reason.code, reason.grade) == (Code.NOT_IN_SNAPSHOT, Grade.ASSUMED)
-    assert reason.subject == "torch 2.13.0+cu132"
+    assert str(reason.subject) == "torch 2.13.0+cu132"
     assert reason.needs == "a file for Python 3.12, Linux x86_64 and glibc 2.35"
     assert reason.found == "a snapshot of 2026-11-29 that has one for Python 3.13"
 
@@ -280,7 +288,7 @@ def test_a_project_that_was_not_shown_is_named_without_a_version() -> None:
     index = FakeIndex("a 1.0")
     index.offline = True
     (reason,) = reasons(answer(index, "no-such-project"))
-    assert (reason.subject, reason.found) == ("no-such-project", "none")
+    assert (str(reason.subject), reason.found) == ("no-such-project", "none")
 
 
 # builds for a higher CUDA minor

@@ -375,7 +375,7 @@ def test_strict_rejects_what_is_only_declared() -> None:
     assert outcome.conflict is not None
     assert outcome.conflict.requests == ("--strict", "ext")
     (reason,) = reasons(outcome)
-    assert (reason.code, reason.subject, reason.object) == (
+    assert (reason.code, str(reason.subject), str(reason.object)) == (
         Code.UNVERIFIED,
         "ext 1.0",
         "torch 2.9.1",

@@ -49,6 +49,7 @@ from resolver.solve.judge import judge
 from resolver.solve.request import Request
 from resolver.solve.strategy import resolve
 from resolver.solve.workspace import Workspace
+from tests.support.named import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +308,9 @@ def make_reason(code: str = "known-bad", subject: str = "a 1.0", **changes: Any)
     for name, kind in (("severity", Severity), ("grade", Grade)):
         if name in values:
             values[name] = kind(values[name])
-    return Reason(code=Code(code), subject=subject, **values)
+    if isinstance(values.get("object"), str):
+        values["object"] = named(values["object"])
+    return Reason(code=Code(code), subject=named(subject), **values)
 
 
 def make_tuple(packages: str, verdict: str = "good", **changes: Any) -> KnownTuple:
