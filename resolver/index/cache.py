@@ -5,27 +5,31 @@ the rules of RFC 9111. Here the public index sends neither a lifetime nor a vali
 is up to 2 MB of which parsing is the cost; a wheel's metadata is worth keeping under its sha256,
 not under the ranges it was read by; and a damaged or read-only file must never fail a run.
 
-Each entry is one file: a line of JSON about the entry, then its content. Entries are written beside
-their place and moved there, so that readers, in this process or another, see whole entries only; a
-checksum finds those that a disk damaged. All failures to write switch the cache off, with a notice.
+Each entry is one file: a line of JSON about the entry, then its content, then its body, which is
+mapped and not read: of a long page little is looked at. Entries are written beside their place
+and moved there, so that readers, in this process or another, see whole entries only; a checksum
+finds those that a disk damaged. All failures to write switch the cache off, with a notice.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
+import os
 import threading
 import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from resolver.files import replace_file
 
-FORMAT = 1
+FORMAT = 2
 FRESH_SECONDS = 600.0
+_NO_BYTES = memoryview(b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,7 @@ class Entry:
 
     content: bytes
     stored: float
+    body: memoryview = _NO_BYTES
     max_age: float | None = None
     etag: str | None = None
 
@@ -69,13 +74,17 @@ class Cache:
         if (path := self._path(kind, key)) is None:
             return None
         try:
-            head, _, content = path.read_bytes().partition(b"\n")
-            about: Any = json.loads(head)
-            if about["key"] != key or about["crc"] != zlib.crc32(content):
+            with path.open("rb") as stream:
+                head = stream.readline()
+                about: Any = json.loads(head)
+                content = stream.read(min(about["size"], os.fstat(stream.fileno()).st_size))
+                body = _mapped(stream, len(head) + len(content))
+            if about["key"] != key or about["crc"] != zlib.crc32(body, zlib.crc32(content)):
                 return None
             max_age, etag = about["max_age"], about["etag"]
             return Entry(
                 content=content,
+                body=body,
                 stored=float(about["stored"]),
                 max_age=None if max_age is None else float(max_age),
                 etag=None if etag is None else str(etag),
@@ -88,11 +97,12 @@ class Cache:
         kind: str,
         key: str,
         content: bytes,
+        body: bytes = b"",
         *,
         max_age: float | None = None,
         etag: str | None = None,
     ) -> None:
-        """Keep ``content``; never raises for a disk that is full, read-only or absent."""
+        """Keep content and body; never raises for a disk that is full, read-only or absent."""
         path = self._path(kind, key)
         if path is None or self._notice is not None:
             return
@@ -101,12 +111,13 @@ class Cache:
             "stored": self._clock(),
             "max_age": max_age,
             "etag": etag,
-            "crc": zlib.crc32(content),
+            "size": len(content),
+            "crc": zlib.crc32(body, zlib.crc32(content)),
         }
-        data = json.dumps(about, separators=(",", ":")).encode() + b"\n" + content
+        head = json.dumps(about, separators=(",", ":")).encode()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, data, mode=0o600, durable=False)
+            replace_file(path, b"".join([head, b"\n", content, body]), mode=0o600, durable=False)
         except OSError as error:
             with self._lock:
                 self._notice = (
@@ -119,3 +130,10 @@ class Cache:
             return None
         name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         return self._directory / kind / name[:2] / name
+
+
+def _mapped(stream: BinaryIO, begin: int) -> memoryview:
+    """A file from ``begin`` to its end, whose bytes take no memory until they are looked at."""
+    if os.fstat(stream.fileno()).st_size <= begin:
+        return _NO_BYTES
+    return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))[begin:]

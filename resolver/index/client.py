@@ -63,7 +63,7 @@ class ChannelIndex:
         self._offline = offline or http.offline
         self._planner = Planner(settings, channels, cuda_tags, only)
         self._reader = reader or PageReader(http, cache, offline=self._offline)
-        self._workers = Workers(threads)
+        self._workers = Workers(0 if self._offline else threads)
         self._lock = threading.Lock()
         self._listings: dict[NormalizedName, Future[tuple[Listing, ...]]] = {}
         self._metadata: dict[tuple[str, str], Future[Metadata]] = {}
@@ -254,8 +254,13 @@ class ChannelIndex:
             )
         if recorded is None:
             return []
-        known = {item.sha256 for listing in live for item in listing.artifacts} - {None}
-        kept = tuple(item for item in recorded.artifacts if item.sha256 not in known)
+        live = tuple(live)
+        kept = [
+            item
+            for item in recorded.artifacts
+            if item.sha256 is None
+            or all(item.sha256 != file.sha256 for x in live for file in x.files(item.version))
+        ]
         listing = Listing(
             project=project,
             channel=channel,

@@ -14,11 +14,13 @@ from typing import Any, Literal
 from urllib.parse import unquote, urljoin
 
 from packaging.utils import NormalizedName
+from packaging.version import Version
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.filename import parse_filename
 from resolver.index.html import Anchor, parse_html
+from resolver.index.record import Row
 from resolver.model.artifact import Artifact, Listing
 
 ACCEPT = (
@@ -63,8 +65,7 @@ def parse_page(
 
 def parse_links(body: bytes, *, content_type: str, url: str) -> tuple[list[Link], int]:
     """Every link of a page, and how many could not be read. Raises as ``parse_page`` does."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind.endswith("json") or (not kind.endswith("html") and body.lstrip()[:1] == b"{"):
+    if _is_json(body, content_type):
         return _links_of_json(body, url)
     return _links_of_html(body, content_type, url)
 
@@ -139,7 +140,49 @@ def _after(artifact: Artifact, before: Artifact) -> Artifact:
 # JSON.
 
 
+def rows_of_page(
+    body: bytes, *, content_type: str, url: str, project: NormalizedName
+) -> tuple[dict[Version, list[Row]], int] | None:
+    """The rows of a page for the cache, by version, and how many files are skipped.
+
+    The same files as ``parse_page`` gives, a fifth of its time. None for what it must settle: HTML,
+    and pages that give one file several hashes or addresses. Raises as it does.
+    """
+    if not _is_json(body, content_type):
+        return None
+    rows: dict[str, Row] = {}
+    skipped = 0
+    for entry in _entries(body, url):
+        row = _row_of_entry(entry, url)
+        if row is None:
+            skipped += 1
+        elif row[0] in rows:
+            return None
+        else:
+            rows[row[0]] = row
+    found: dict[Version, list[Row]] = {}
+    for filename in sorted(rows):
+        parsed = parse_filename(filename)
+        if parsed is None or parsed.name != project:
+            skipped += 1
+        else:
+            found.setdefault(parsed.version, []).append(rows[filename])
+    return found, skipped
+
+
+def _is_json(body: bytes, content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind.endswith("json") or (not kind.endswith("html") and body.lstrip()[:1] == b"{")
+
+
 def _links_of_json(body: bytes, url: str) -> tuple[list[Link], int]:
+    rows = [_row_of_entry(entry, url) for entry in _entries(body, url)]
+    links = [_link_of_row(row) for row in rows if row is not None]
+    return links, len(rows) - len(links)
+
+
+def _entries(body: bytes, url: str) -> list[Any]:
+    """The files of a page in JSON."""
     shown = redact(url)
     try:
         document: Any = json.loads(body)
@@ -149,18 +192,14 @@ def _links_of_json(body: bytes, url: str) -> tuple[list[Link], int]:
         raise NotAnIndexPage(f"{shown}: JSON without a list of files", url=shown)
     meta = document.get("meta")
     _check_version(meta.get("api-version") if isinstance(meta, dict) else None, shown)
-    links: list[Link] = []
-    unread = 0
-    for entry in document["files"]:
-        link = _link_of_entry(entry, url) if isinstance(entry, dict) else None
-        if link is None:
-            unread += 1
-        else:
-            links.append(link)
-    return links, unread
+    entries: list[Any] = document["files"]
+    return entries
 
 
-def _link_of_entry(entry: dict[str, Any], base: str) -> Link | None:
+def _row_of_entry(entry: Any, base: str) -> Row | None:
+    """One file of a page, its values checked; None where it cannot be read."""
+    if not isinstance(entry, dict):
+        return None
     href, filename = entry.get("url"), entry.get("filename")
     if not isinstance(href, str) or not isinstance(filename, str):
         return None
@@ -169,17 +208,32 @@ def _link_of_entry(entry: dict[str, Any], base: str) -> Link | None:
         return None
     hashes, size, yanked = entry.get("hashes"), entry.get("size"), entry.get("yanked", False)
     metadata = entry.get("core-metadata", entry.get("dist-info-metadata", False))
-    requires_python = _printable(entry.get("requires-python"))
+    return [
+        filename,
+        url,
+        _sha256(hashes.get("sha256")) if isinstance(hashes, dict) else None,
+        size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
+        _printable(entry.get("requires-python")) or None,
+        (_printable(yanked) or True) if isinstance(yanked, str) else yanked is True,
+        _time(entry.get("upload-time")),
+        _metadata_hash(metadata),
+        [],
+        [],
+    ]
+
+
+def _link_of_row(row: Row) -> Link:
+    filename, url, sha256, size, requires_python, yanked, uploaded, metadata_hash, *_ = row
     return Link(
         url=url,
         filename=filename,
-        sha256=_sha256(hashes.get("sha256")) if isinstance(hashes, dict) else None,
-        requires_python=requires_python or None,
-        yanked=yanked is True or isinstance(yanked, str),
-        yanked_reason=(_printable(yanked) or None) if isinstance(yanked, str) else None,
-        size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
-        upload_time=_time(entry.get("upload-time")),
-        metadata_hash=_metadata_hash(metadata),
+        sha256=sha256,
+        requires_python=requires_python,
+        yanked=bool(yanked),
+        yanked_reason=yanked if isinstance(yanked, str) else None,
+        size=size,
+        upload_time=None if uploaded is None else datetime.fromisoformat(uploaded),
+        metadata_hash=metadata_hash,
     )
 
 
@@ -189,14 +243,15 @@ def _metadata_hash(value: object) -> str | None:
     return "" if value is True else None
 
 
-def _time(text: object) -> datetime | None:
+def _time(text: object) -> str | None:
+    """A moment in a form that says where on Earth; None where it is none."""
     if not isinstance(text, str):
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return text if moment.tzinfo is not None else moment.replace(tzinfo=UTC).isoformat()
 
 
 # HTML.

@@ -16,11 +16,18 @@ from resolver.index.address import path_of
 from resolver.index.cache import Cache
 from resolver.index.channels import Place
 from resolver.index.github import fetch_digests, fetch_releases, release_of, repository_of
-from resolver.index.http import HttpClient
+from resolver.index.http import Answer, HttpClient
 from resolver.index.local import LocalFiles
-from resolver.index.page import ACCEPT, Link, listing_of_links, parse_links, parse_page
+from resolver.index.page import (
+    ACCEPT,
+    Link,
+    listing_of_links,
+    parse_links,
+    parse_page,
+    rows_of_page,
+)
 from resolver.index.pool import Once
-from resolver.index.record import dump_listing, parse_record
+from resolver.index.record import Record, dump_listing, dump_rows, parse_record
 from resolver.model.artifact import Listing
 
 _MISSING = frozenset({404, 410})
@@ -77,7 +84,7 @@ class PageReader:
         entry = self._cache.load("listing", _key(place, project))
         if entry is None or not entry.content:
             return None
-        return parse_record(entry.content, project, place.channel)
+        return parse_record(entry.content, entry.body, project, place.channel)
 
     def _read_index(self, place: Place, project: NormalizedName) -> Listing | None:
         key = _key(place, project)
@@ -86,14 +93,14 @@ class PageReader:
         if entry is not None and (self._offline or entry.is_fresh(self._cache.now)):
             if not entry.content:
                 return None
-            cached = parse_record(entry.content, project, place.channel)
+            cached = parse_record(entry.content, entry.body, project, place.channel)
             if cached is not None:
                 return cached
         if self._offline:
             return None
         headers = {"Accept": ACCEPT}
         if entry is not None and entry.etag is not None and entry.content:
-            cached = parse_record(entry.content, project, place.channel)
+            cached = parse_record(entry.content, entry.body, project, place.channel)
             if cached is not None:
                 headers["If-None-Match"] = entry.etag
         try:
@@ -107,18 +114,30 @@ class PageReader:
             self._cache.store("listing", key, b"")
             return None
         if cached is not None and entry is not None and answer.status == 304:
-            self._store(key, entry.content, answer.headers, etag=entry.etag)
+            record = Record(entry.content, bytes(entry.body))
+            self._store(key, record, answer.headers, etag=entry.etag)
             return cached
-        found = parse_page(
-            answer.body,
-            content_type=answer.headers.get("content-type", ""),
-            url=answer.url,
-            project=project,
-            channel=place.channel,
-        )
-        found = self._settled(found)
-        self._store(key, dump_listing(found), answer.headers, etag=answer.headers.get("etag"))
+        found, record = self._parse(answer, project, place.channel)
+        self._store(key, record, answer.headers, etag=answer.headers.get("etag"))
         return found
+
+    def _parse(
+        self, answer: Answer, project: NormalizedName, channel: str
+    ) -> tuple[Listing, Record]:
+        """A fetched page, and what the cache keeps of it. Raises NotAnIndexPage."""
+        kind = answer.headers.get("content-type", "")
+        page = rows_of_page(answer.body, content_type=kind, url=answer.url, project=project)
+        if page is not None:
+            record = dump_rows(page[0], skipped=page[1])
+            found = parse_record(record.head, memoryview(record.body), project, channel)
+            if found is not None:
+                return found, record
+        found = self._settled(
+            parse_page(
+                answer.body, content_type=kind, url=answer.url, project=project, channel=channel
+            )
+        )
+        return found, dump_listing(found)
 
     def _settled(self, listing: Listing) -> Listing:
         """Where a page gives one file several hashes or addresses, ask what lies there now.
@@ -163,7 +182,7 @@ class PageReader:
         key = _key(place, project)
         entry = self._cache.load("listing", key)
         if entry is not None and (self._offline or entry.is_fresh(self._cache.now)):
-            cached = parse_record(entry.content, project, place.channel)
+            cached = parse_record(entry.content, entry.body, project, place.channel)
             if cached is not None:
                 return cached
         if self._offline:
@@ -176,7 +195,7 @@ class PageReader:
         return found
 
     def _store(
-        self, key: str, content: bytes, headers: Mapping[str, str], *, etag: str | None
+        self, key: str, record: Record, headers: Mapping[str, str], *, etag: str | None
     ) -> None:
         control = headers.get("cache-control", "").lower()
         max_age: float | None = None
@@ -185,7 +204,7 @@ class PageReader:
             max_age = 0.0
         elif match := _MAX_AGE.search(control):
             max_age = float(match[1])
-        self._cache.store("listing", key, content, max_age=max_age, etag=etag)
+        self._cache.store("listing", key, record.head, record.body, max_age=max_age, etag=etag)
 
 
 def _key(place: Place, project: NormalizedName) -> str:

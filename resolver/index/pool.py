@@ -57,8 +57,28 @@ def run_within(function: Callable[[], T], seconds: float) -> T:
     return future.result(timeout=max(0.0, seconds))
 
 
+class _Deferred(Future[T]):
+    """What is done when its result is asked for, by whoever asks first."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        super().__init__()
+        self._function: Callable[[], T] | None = function
+        self._turn = threading.Lock()
+
+    def result(self, timeout: float | None = None) -> T:
+        with self._turn:
+            function, self._function = self._function, None
+            if function is not None:
+                _fulfil(self, function)
+        return super().result(timeout)
+
+
 class Workers:
-    """Up to ``count`` threads, started as work arrives."""
+    """Up to ``count`` threads, started as work arrives.
+
+    None where nothing waits for a network: threads of Python only take turns then. Work is done
+    when its result is asked for, and never otherwise.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -69,8 +89,9 @@ class Workers:
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Run ``function`` on a thread; what it raises is raised by the future's ``result``."""
+        if not self._count:
+            return _Deferred(function)
         future: Future[T] = Future()
-
         with self._lock:
             if len(self._threads) < self._count:
                 thread = threading.Thread(

@@ -1,12 +1,15 @@
 """Listings and metadata as the bytes that the cache holds.
 
-JSON arrays, one row a file: loading them costs a fifth of reading the page that they came from.
+A listing is a head, which names its versions, and a body with the rows of one version after the
+other: a popular project lists ten thousand files, of which a solve looks at one version's. Rows
+are JSON, one a file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,70 +18,107 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import DamagedData
-from resolver.index.filename import parse_filename, parse_version
+from resolver.index.filename import parse_filename
 from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata
 from resolver.model.dependency import parse_dependencies
 
+# File name, address, sha256, size, Requires-Python, yanked or why, time of upload, hash of the
+# metadata, alternates, rivals.
+Row = list[Any]
 
-def dump_listing(listing: Listing) -> bytes:
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A listing as bytes."""
+
+    head: bytes
+    body: bytes
+
+
+def dump_listing(listing: Listing) -> Record:
     """The bytes of ``listing``."""
-    rows = [
-        [
-            item.filename,
-            item.url,
-            item.sha256,
-            item.size,
-            item.requires_python,
-            (item.yanked_reason or True) if item.yanked else False,
-            item.upload_time.isoformat() if item.upload_time is not None else None,
-            item.metadata_hash,
-            list(item.alternates),
-            list(item.rivals),
-        ]
-        for item in listing.artifacts
+    rows = {
+        version: [_row_of(item) for item in listing.files(version)] for version in listing.versions
+    }
+    return dump_rows(rows, skipped=listing.skipped)
+
+
+def dump_rows(rows: Mapping[Version, Sequence[Row]], *, skipped: int) -> Record:
+    """The bytes of a listing from its rows, which are given by version."""
+    blocks = []
+    index = []
+    for version, its_rows in rows.items():
+        block = _dump(its_rows)
+        blocks.append(block)
+        index.append([str(version), len(its_rows), len(block)])
+    return Record(_dump([skipped, index]), b"".join(blocks))
+
+
+def _dump(value: object) -> bytes:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace")
+
+
+def _row_of(item: Artifact) -> Row:
+    return [
+        item.filename,
+        item.url,
+        item.sha256,
+        item.size,
+        item.requires_python,
+        (item.yanked_reason or True) if item.yanked else False,
+        item.upload_time.isoformat() if item.upload_time is not None else None,
+        item.metadata_hash,
+        list(item.alternates),
+        list(item.rivals),
     ]
-    document = [listing.skipped, rows]
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode(
-        "utf-8", "replace"
-    )
 
 
-def parse_record(content: bytes, project: NormalizedName, channel: str) -> Listing | None:
+def parse_record(
+    head: bytes, body: memoryview, project: NormalizedName, channel: str
+) -> Listing | None:
     """The listing that ``dump_listing`` gave; None when the bytes are not such a record.
 
     The files of a version are made when they are asked for: most never are.
     """
     try:
-        skipped, rows = json.loads(content)
-        makers: dict[Version, list[partial[Artifact]]] = {}
-        for row in rows:
-            if len(row) != _COLUMNS:
-                return None
-            version = parse_version(row[0])
-            if version is None:
-                return None
-            makers.setdefault(version, []).append(partial(_artifact_of_row, row, channel))
+        skipped, index = json.loads(head)
+        makers = {}
+        total = begin = 0
+        for text, count, length in index:
+            end = begin + length
+            makers[Version(text)] = partial(_artifacts, body, begin, end, channel)
+            total += count
+            begin = end
+        if begin != len(body):
+            return None
         return Listing(
             project=project,
             channel=channel,
-            artifacts=LazyArtifacts(makers),
+            artifacts=LazyArtifacts(makers, total),
             skipped=int(skipped),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError):
         return None
 
 
-_COLUMNS = 10
+def _artifacts(body: memoryview, begin: int, end: int, channel: str) -> tuple[Artifact, ...]:
+    """The files of one version. Raises DamagedData."""
+    try:
+        rows = json.loads(bytes(body[begin:end]))
+        return tuple(_artifact_of_row(row, channel) for row in rows)
+    except (ValueError, TypeError, IndexError) as error:
+        raise DamagedData(
+            "the cache holds rows that name no release files",
+            hint="run once with --no-cache, or remove the cache directory",
+        ) from error
 
 
-def _artifact_of_row(row: Sequence[Any], channel: str) -> Artifact:
+def _artifact_of_row(row: Row, channel: str) -> Artifact:
     filename, url, sha256, size, requires_python, yanked, uploaded, metadata, *others = row
     parsed = parse_filename(filename)
     if parsed is None:
-        raise DamagedData(
-            f"the cache holds a row that names no release file: {filename!r}",
-            hint="run once with --no-cache, or remove the cache directory",
-        )
+        raise ValueError(filename)
     return Artifact(
         filename=filename,
         name=parsed.name,

@@ -68,11 +68,15 @@ class LazyArtifacts(Sequence[Artifact]):
     """The files of a long listing, made when a version is asked for.
 
     Popular projects list thousands of files, of which a solve looks at one version's.
-    ``makers`` holds, by version, what makes each file; the order is the mapping's.
+    ``makers`` makes, by version, its files; the order is the mapping's. ``total`` files are made by
+    all of them.
     """
 
-    def __init__(self, makers: Mapping[Version, Sequence[Callable[[], Artifact]]]) -> None:
+    def __init__(
+        self, makers: Mapping[Version, Callable[[], tuple[Artifact, ...]]], total: int
+    ) -> None:
         self._makers = makers
+        self._total = total
         self._made: dict[Version, tuple[Artifact, ...]] = {}
 
     @property
@@ -84,7 +88,8 @@ class LazyArtifacts(Sequence[Artifact]):
         """The files of one version; empty where there are none."""
         made = self._made.get(version)
         if made is None:
-            made = self._made[version] = tuple(make() for make in self._makers.get(version, ()))
+            maker = self._makers.get(version)
+            made = self._made[version] = maker() if maker is not None else ()
         return made
 
     @overload
@@ -99,7 +104,7 @@ class LazyArtifacts(Sequence[Artifact]):
             yield from self.of(version)
 
     def __len__(self) -> int:
-        return sum(map(len, self._makers.values()))
+        return self._total
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
+from resolver.errors import DamagedData
 from resolver.index.cache import Cache, Entry
 from resolver.index.page import Link, listing_of_links
 from resolver.index.record import dump_listing, parse_record
+
+PKG = canonicalize_name("pkg")
 
 
 class Clock:
@@ -103,7 +107,7 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
         cache.store("listing", key, b"1")
         assert cache.load("listing", key) is None
     assert cache.notices() == (
-        f"the cache {blocked}/v1 cannot be written (Not a directory); this run goes on without it",
+        f"the cache {blocked}/v2 cannot be written (Not a directory); this run goes on without it",
     )
 
 
@@ -121,7 +125,7 @@ def test_full_disk_leaves_no_half_entry(tmp_path: Path, monkeypatch: pytest.Monk
     assert entry.content == b"old"
     assert len(files_of(tmp_path)) == 1
     assert cache.notices() == (
-        f"the cache {tmp_path}/v1 cannot be written (No space left on device); "
+        f"the cache {tmp_path}/v2 cannot be written (No space left on device); "
         "this run goes on without it",
     )
 
@@ -148,7 +152,6 @@ def test_many_writers_of_one_entry(tmp_path: Path) -> None:
 
 
 def test_listing_record() -> None:
-    project = canonicalize_name("pkg")
     links = [
         Link(
             url="https://h/pkg-1%2Bcu130-cp312-cp312-linux_x86_64.whl",
@@ -166,19 +169,61 @@ def test_listing_record() -> None:
     links.append(Link(url="https://h/pkg-2.zip", filename="pkg-2.zip", yanked=True))
     links.append(Link(url="https://h/1/pkg-2.zip", filename="pkg-2.zip", sha256="c" * 64))
     links.append(Link(url="https://h/x", filename="x"))
-    listing = listing_of_links(links, project=project, channel="c")
+    listing = listing_of_links(links, project=PKG, channel="c")
     assert [(item.alternates, item.rivals) for item in listing.artifacts] == [
         (("a" * 64,), ()),
         ((), ("https://h/pkg-2.zip",)),
     ]
-    assert parse_record(dump_listing(listing), project, "c") == listing
+    record = dump_listing(listing)
+    assert parse_record(record.head, memoryview(record.body), PKG, "c") == listing
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'[0,[["x"]]]', b"[0,7]", b"\xff"])
-def test_damaged_listing_record(content: bytes) -> None:
-    assert parse_record(content, canonicalize_name("pkg"), "c") is None
+def test_files_of_a_record_are_made_when_asked_for() -> None:
+    links = [
+        Link(url=f"https://h/{name}", filename=name)
+        for name in ("pkg-1-py3-none-any.whl", "pkg-1.0.tar.gz", "pkg-2.zip")
+    ]
+    listing = listing_of_links(links, project=PKG, channel="c")
+    record = dump_listing(listing)
+    cut = record.body[: record.body.index(b"pkg-2")].ljust(len(record.body))
+    found = parse_record(record.head, memoryview(cut), PKG, "c")
+    assert found is not None
+    assert len(found.artifacts) == 3
+    assert list(found.versions) == [Version("1"), Version("2")]
+    assert found.files(Version("1")) == listing.artifacts[:2]
+    assert found.files(Version("3")) == ()
+    with pytest.raises(DamagedData, match="rows that name no release files"):
+        found.files(Version("2"))
 
 
-def test_listing_record_with_a_name_that_is_none() -> None:
-    row = b'[0,[["no-release","https://h/x",null,null,null,false,null,null,[],[]]]]'
-    assert parse_record(row, canonicalize_name("pkg"), "c") is None
+@pytest.mark.parametrize(
+    "head", [b"", b"[]", b"{}", b'[0,[["x"]]]', b'[0,[["x",1,0]]]', b'[0,[["1",1,7]]]', b"[0,7]"]
+)
+def test_damaged_listing_record(head: bytes) -> None:
+    assert parse_record(head, memoryview(b""), PKG, "c") is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[7]", b"7", b"[[]]", b"[", b'[["no-release","u",null,null,null,false,null,null,[],[]]]'],
+)
+def test_rows_that_are_none(body: bytes) -> None:
+    head = b'[0,[["1",1,%d]]]' % len(body)
+    found = parse_record(head, memoryview(body), PKG, "c")
+    assert found is not None
+    with pytest.raises(DamagedData):
+        found.files(Version("1"))
+
+
+def test_a_body_is_mapped_and_checked(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.store("listing", "key", b"head\n", b"the body")
+    entry = cache.load("listing", "key")
+    assert entry is not None
+    assert (entry.content, bytes(entry.body)) == (b"head\n", b"the body")
+    cache.store("listing", "key", b"other")
+    assert bytes(entry.body) == b"the body"  # of the file that was there
+    cache.store("listing", "key", b"head\n", b"the body")
+    (path,) = files_of(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1] + b"Y")
+    assert cache.load("listing", "key") is None

@@ -463,7 +463,7 @@ def test_cache_that_cannot_be_written_gives_one_notice(bench: Bench, tmp_path: P
     index.listings(project("pkg"))
     index.listings(project("none"))
     assert index.notices() == (
-        f"the cache {blocked}/v1 cannot be written (Not a directory); this run goes on without it",
+        f"the cache {blocked}/v2 cannot be written (Not a directory); this run goes on without it",
     )
 
 

@@ -20,7 +20,8 @@ from packaging.version import Version
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.filename import parse_filename
-from resolver.index.page import parse_page
+from resolver.index.page import parse_page, rows_of_page
+from resolver.index.record import Record, dump_listing, dump_rows, parse_record
 from resolver.model.artifact import Artifact, Listing
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
@@ -32,9 +33,17 @@ def read(
     body: str | bytes, kind: str = "text/html", project: str = "pkg", url: str = URL
 ) -> Listing:
     raw = body.encode() if isinstance(body, str) else body
-    return parse_page(
-        raw, content_type=kind, url=url, project=canonicalize_name(project), channel="c"
-    )
+    name = canonicalize_name(project)
+    page = parse_page(raw, content_type=kind, url=url, project=name, channel="c")
+    quick = rows_of_page(raw, content_type=kind, url=url, project=name)
+    if quick is not None:
+        rows, skipped = quick
+        assert reread(dump_rows(rows, skipped=skipped), name) == reread(dump_listing(page), name)
+    return page
+
+
+def reread(record: Record, project: NormalizedName) -> Listing | None:
+    return parse_record(record.head, memoryview(record.body), project, "c")
 
 
 def read_json(*files: object, meta: object = None) -> Listing:

@@ -57,3 +57,24 @@ def test_once_keeps_failures() -> None:
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             once.get("key", lambda: 1 // 0)
+
+
+def test_without_threads_work_is_done_when_it_is_asked_for() -> None:
+    done: list[int] = []
+
+    def work() -> int:
+        done.append(threading.get_ident())
+        return len(done)
+
+    workers = Workers(0)
+    first, _ = workers.submit(work), workers.submit(work)
+    assert done == []
+    assert (first.result(), first.result()) == (1, 1)
+    assert done == [threading.get_ident()]
+
+
+def test_without_threads_a_failure_is_kept() -> None:
+    future = Workers(0).submit(lambda: 1 // 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            future.result()
