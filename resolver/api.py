@@ -421,13 +421,15 @@ def check_lock(
     extras: str | Iterable[str] = (),
     groups: str | Iterable[str] = (),
     all_extras: bool = False,
+    environment: str | None = None,
     target: TargetOptions | None = None,
     session: Session | None = None,
     **options: Unpack[Keywords],
 ) -> CheckResult:
-    """Whether what a lock names loads: ``pylock.toml``, ``uv.lock``, ``poetry.lock``, pinned lines.
+    """Whether what a lock names loads: of uv, Poetry, PDM, Pipenv, pixi, PEP 751, pinned lines.
 
-    A lock of abilock says itself for which machine it is; what is said here counts before that.
+    A lock of abilock says itself for which machine it is, any lock for which Python; what is said
+    here counts before that. ``environment`` is one of those of a ``pixi.lock``.
     ``extras`` and ``groups`` are those that it is installed with; without them each fork is judged
     that extras and groups make by excluding each other.
     """
@@ -437,6 +439,7 @@ def check_lock(
         extras=(extras,) if isinstance(extras, str) else tuple(extras),
         groups=(groups,) if isinstance(groups, str) else tuple(groups),
         all_extras=all_extras,
+        environment=environment,
     )
     with session_for(session, options) as opened:
         return usecase.check_lock(opened, Path(path), described(target, options), choice)

@@ -27,8 +27,9 @@ WhatArgument = Annotated[
     Path | None,
     typer.Argument(
         metavar="[ENV or LOCKFILE]",
-        help="A virtual environment, a prefix or a site-packages; or pylock.toml, uv.lock, "
-        "poetry.lock, pinned requirements. Default: the active environment.",
+        help="A virtual environment, a prefix or a site-packages; or a lock of uv, Poetry, PDM, "
+        "Pipenv, pixi, conda-lock or PEP 751, pinned requirements, environment.yml, a Dockerfile. "
+        "Default: the active environment.",
         show_default=False,
     ),
 ]
@@ -67,13 +68,14 @@ def check(
                 extras=lock.extras,
                 groups=lock.groups,
                 all_extras=lock.all_extras,
+                environment=lock.environment,
                 target=target,
                 session=session,
             )
         else:
             if lock.said:
                 raise UsageError(
-                    "--extra, --group and --all-extras are for lock files",
+                    "--extra, --group, --all-extras and --environment are for lock files",
                     hint="an environment is judged as it is: leave them out",
                 )
             if freeze is not None:

@@ -24,7 +24,7 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
 from resolver.index.address import redact
-from resolver.lockfile.read_lock import parse_digest
+from resolver.lockfile.pin import parse_digest
 from resolver.model.dependency import parse_dependency
 from resolver.model.version import pinned
 
@@ -42,6 +42,7 @@ _FORM = "write it as name, name==1.2 or name>=1.2,<2 (PEP 508)"
 _INCLUDES = ("-r", "--requirement")
 _CONSTRAINTS = ("-c", "--constraint")
 _EDITABLES = ("-e", "--editable")
+INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url")
 # What options of pip say, and how abilock is told the same.
 _TOLD = {
     "-i": "give it with --index default=URL",
@@ -108,11 +109,20 @@ class Line:
 @dataclass(slots=True)
 class Lines:
     """What a file asks for, ``-r`` lines followed; the limits of its ``-c`` lines; what was not
-    used."""
+    used. ``indexes`` are the addresses of its index lines, each with its origin."""
 
     asked: list[Line] = field(default_factory=list)
     limits: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    indexes: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def index_notes(self) -> list[str]:
+        """That no index line of a file is used: for commands that ask the user's indexes alone."""
+        return [
+            f"{origin} {redact(address)} is not read from a file: {_TOLD[origin.split()[-1]]}"
+            for origin, address in self.indexes
+        ]
 
 
 def load_lines(path: Path) -> Lines:
@@ -122,6 +132,21 @@ def load_lines(path: Path) -> Lines:
     """
     found, wrong = Lines(), list[tuple[str, str]]()
     _load(path, (), found, found.asked, wrong)
+    _tell(path, wrong)
+    return found
+
+
+def parse_lines(texts: Iterable[str], origin: str, path: Path) -> Lines:
+    """The lines that a file of another form holds; ``origin`` is where. Raises as load_lines."""
+    found, wrong = Lines(), list[tuple[str, str]]()
+    for text in texts:
+        for _, line in logical_lines(text):
+            _take(line, origin, path, (), found, found.asked, wrong)
+    _tell(path, wrong)
+    return found
+
+
+def _tell(path: Path, wrong: Sequence[tuple[str, str]]) -> None:
     if len(wrong) == 1:
         message, hint = wrong[0]
         raise UsageError(message, hint=hint)
@@ -129,7 +154,6 @@ def load_lines(path: Path) -> Lines:
         listed = "".join(f"\n  {message}" for message, _ in wrong[:_MOST])
         listed += f"\n  and {len(wrong) - _MOST} more" if len(wrong) > _MOST else ""
         raise UsageError(f"{path}: {len(wrong)} lines cannot be used{listed}", hint=wrong[0][1])
-    return found
 
 
 def _load(
@@ -142,24 +166,37 @@ def _load(
     if path.resolve() in above:
         raise UsageError(f"{path} includes itself", hint="remove the line that closes the ring")
     for number, line in logical_lines(_text(path)):
-        origin = f"{path}, line {number}"
-        bare = _BUILD.sub("", _HASH.sub("", line)).strip()
-        option = _OPTION.fullmatch(bare)
-        name, value = (option["name"], option["value"].strip()) if option else ("", "")
-        if name in (*_INCLUDES, *_CONSTRAINTS) and value:
-            inner = found.limits if name in _CONSTRAINTS else kept
-            _load(path.parent / value, (*above, path.resolve()), found, inner, wrong)
-        elif name in _TOLD:
-            said = f" {redact(value)}" if "://" in value else ""
-            found.notes.append(f"{origin}: {name}{said} is not read from a file: {_TOLD[name]}")
-        elif option is not None and name not in _EDITABLES:
-            what = f"{origin}: the option {bare.split()[0]!r} is not read from a file"
-            wrong.append((what, "give indexes with --index, constraints with -c"))
-        else:
-            try:
-                kept.append(parse_line(bare, origin, _HASH.findall(line), path.absolute().parent))
-            except UsageError as error:
-                wrong.append((error.message, error.hint or ""))
+        _take(line, f"{path}, line {number}", path, above, found, kept, wrong)
+
+
+def _take(
+    line: str,
+    origin: str,
+    path: Path,
+    above: tuple[Path, ...],
+    found: Lines,
+    kept: list[Line],
+    wrong: list[tuple[str, str]],
+) -> None:
+    bare = _BUILD.sub("", _HASH.sub("", line)).strip()
+    option = _OPTION.fullmatch(bare)
+    name, value = (option["name"], option["value"].strip()) if option else ("", "")
+    if name in (*_INCLUDES, *_CONSTRAINTS) and value:
+        inner = found.limits if name in _CONSTRAINTS else kept
+        _load(path.parent / value, (*above, path.resolve()), found, inner, wrong)
+    elif name in INDEX_OPTIONS and "://" in value:
+        found.indexes.append((f"{origin}: {name}", value))
+    elif name in _TOLD:
+        said = f" {redact(value)}" if "://" in value else ""
+        found.notes.append(f"{origin}: {name}{said} is not read from a file: {_TOLD[name]}")
+    elif option is not None and name not in _EDITABLES:
+        what = f"{origin}: the option {bare.split()[0]!r} is not read from a file"
+        wrong.append((what, "give indexes with --index, constraints with -c"))
+    else:
+        try:
+            kept.append(parse_line(bare, origin, _HASH.findall(line), path.absolute().parent))
+        except UsageError as error:
+            wrong.append((error.message, error.hint or ""))
 
 
 def _text(path: Path) -> str:

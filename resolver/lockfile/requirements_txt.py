@@ -69,7 +69,7 @@ def load_requirements(path: Path) -> Asked:
     naming every line that cannot be used.
     """
     lines = load_lines(path)
-    notes = [*lines.notes]
+    notes = [*lines.index_notes, *lines.notes]
     for line in (*lines.asked, *lines.limits):
         if line.requirement is None:
             notes.append(line.left_out)

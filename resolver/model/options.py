@@ -62,7 +62,7 @@ class PlatformOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockOptions:
-    """Which extras and groups of a lock are meant; nothing said means each fork by itself."""
+    """What of a lock is meant; nothing said means each fork by itself."""
 
     extras: Annotated[
         tuple[str, ...], Flag("--extra", "An extra that the lock is installed with.", "NAME")
@@ -71,11 +71,14 @@ class LockOptions:
         tuple[str, ...], Flag("--group", "A dependency group that it is installed with.", "NAME")
     ] = ()
     all_extras: Annotated[bool, Flag("--all-extras", "Every extra of the lock.")] = False
+    environment: Annotated[
+        str | None, Flag("--environment", "One environment of a pixi.lock.", "NAME")
+    ] = None
 
     @property
     def said(self) -> bool:
         """Whether anything is chosen."""
-        return bool(self.extras or self.groups or self.all_extras)
+        return bool(self.extras or self.groups or self.all_extras or self.environment)
 
 
 EACH_FORK = LockOptions()

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from packaging.version import Version
+
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment, load_environment
-from resolver.lockfile.pins import check_is_lock
+from resolver.lockfile.lock_document import LockDocument
+from resolver.lockfile.pins import locked_python, open_lock
 from resolver.model.options import EACH_FORK, LockOptions, TargetOptions
 from resolver.model.reason import Reason
 from resolver.model.report import Report
@@ -144,16 +147,29 @@ def check_lock(
     ``choice`` are its extras and groups, each fork where nothing is said. Raises UsageError for a
     file that is no lock or has not what is chosen, and IndexFailure where an index is silent.
     """
-    check_is_lock(path, choice)
-    said = locks.stated_target(path)
+    document = open_lock(path, choice)
+    said = locks.stated_target(document)
     if options.gpu:
         said.pop("arch", None)
     unsaid = {name: value for name, value in said.items() if not getattr(options, name)}
+    options = _with_python(session, document, replace(options, **unsaid), choice)
     target = make_project_target(
-        session.knowledge,
-        replace(options, **unsaid),
-        session.project,
-        session.world,
-        session.tell,
+        session.knowledge, options, session.project, session.world, session.tell
     )
-    return CheckResult(report=locks.check_lock(session, path, target, choice))
+    return CheckResult(report=locks.check_lock(session, document, target, choice))
+
+
+def _with_python(
+    session: Session, document: LockDocument, options: TargetOptions, choice: LockOptions
+) -> TargetOptions:
+    """The options with the lock's Python where none is said and the running one is another."""
+    if with_project(options, session.project).python is not None:
+        return options
+    host = session.world.probe_host()
+    running = Version(host.python).__replace__(local=None)
+    machine = options.machine or host.machine
+    found = locked_python(document, machine, running, choice)
+    if found is None or Version(found[0]) == running:
+        return options
+    session.tell(f"Python {found[0]}: {found[1]}.")
+    return replace(options, python=found[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +13,23 @@ from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import declared_needs
 from resolver.evidence.set_check import Links, check_whole
+from resolver.index.address import redact
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.records import check_known_bad, check_skews
+from resolver.lockfile.lock_document import Kind, LockDocument
+from resolver.lockfile.pin import LockFile, Pin
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
-from resolver.lockfile.read_lock import LockFile, Pin
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.channel import Channel
 from resolver.model.cuda import CudaVersion
 from resolver.model.host import BYTES, HostNeed
 from resolver.model.options import EACH_FORK, LockOptions
+from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason, Severity
-from resolver.model.release import Release
+from resolver.model.release import Named, Release
 from resolver.model.report import Report
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
@@ -34,6 +39,7 @@ from resolver.solve.guard import guarded
 from resolver.solve.judge import superseded
 from resolver.solve.workspace import Workspace
 from resolver.usecase.installed_pins import builds_note, default_files
+from resolver.usecase.named_builds import channel_of, named_builds, named_tags
 from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session, links_of
 
@@ -41,11 +47,11 @@ from resolver.usecase.session import Session, links_of
 _UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.UNREADABLE)
 
 
-def stated_target(path: Path) -> dict[str, str]:
+def stated_target(document: LockDocument) -> dict[str, str]:
     """The target that a lock of abilock was made for; empty for other files. Raises as loading."""
-    if not path.name.startswith("pylock"):
+    if document.kind is not Kind.PYLOCK:
         return {}
-    table = lock_target(load_lock(path))
+    table = lock_target(load_lock(document.path))
     values = {}
     for key in ("cuda", "arch", "python", "machine", "glibc", "driver"):
         value = table.get(key)
@@ -57,19 +63,49 @@ def stated_target(path: Path) -> dict[str, str]:
 
 
 def check_lock(
-    session: Session, path: Path, target: Target, options: LockOptions = EACH_FORK
+    session: Session, document: LockDocument, target: Target, options: LockOptions = EACH_FORK
 ) -> Report:
     """Judge every pin of every fork that is meant.
 
     Raises IndexFailure where an index that counts is silent, UsageError for what is not there.
     """
-    locks = load_pins(path, target, options)
-    tags = CudaVersion.tags_of(pin.version for lock in locks for pin in lock.pins)
-    with session.open_workspace(target, named_tags=tags) as workspace:
+    locks = load_pins(document, target, options)
+    if refused := [lock for lock in locks if lock.refused is not None]:
+        return _refused(document, target, refused[0])
+    channels, path = session.knowledge.channels, document.path
+    tags = {*CudaVersion.tags_of(pin.version for lock in locks for pin in lock.pins)}
+    tags = tags.union(*(named_tags(lock, channels) for lock in locks))
+    with session.open_workspace(target, named_tags=tuple(sorted(tags))) as workspace:
         links = links_of(workspace)
+        locks = tuple(named_builds(lock, workspace) for lock in locks)
         reports = [judge_pins(workspace, session.base, links, lock, path) for lock in locks]
         report = reports[0] if len(reports) == 1 else _of_all(reports)
         return replace(report, notes=(*report.notes, *workspace.notices()))
+
+
+def _refused(document: LockDocument, target: Target, lock: LockFile) -> Report:
+    """Of a lock that is for other Pythons or platforms there is nothing else to say."""
+    needs, found = lock.refused or ("", "")
+    of_python = needs.startswith("Python")
+    wanted = "--python" if of_python else "--python and --machine"
+    reason = Reason(
+        code=Code.PYTHON_UNSUPPORTED if of_python else Code.PLATFORM_UNSUPPORTED,
+        subject=Named(f"{document.path}"),
+        needs=needs,
+        found=found,
+        grade=Grade.DECLARED,
+        evidence=f"what the {document.kind} says of itself",
+        remedy=f"name a target that it is for with {wanted}, or lock for this one",
+    )
+    return Report(
+        prefix=str(document.path),
+        kind="lock",
+        target=target,
+        findings=(reason,),
+        members_checked=0,
+        packages=len(lock.pins),
+        fork=lock.fork,
+    )
 
 
 def _of_all(forks: Sequence[Report]) -> Report:
@@ -124,6 +160,8 @@ def judge_pins(
         findings += check_whole(base, target, files, links, complete=False)
     else:
         findings += workspace.findings(files)
+    if lock.conda:
+        findings = [*map(_beside_conda, findings)]
     told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
     rest = [a for a in files if a.release not in told]
     findings += _unread(base, workspace, rest, links)
@@ -148,8 +186,15 @@ def judge_pins(
         findings=order_findings(findings),
         members_checked=sum(links.link_of(artifact) is not None for artifact in files),
         packages=len(lock.pins),
-        notes=(*lock.notes, *local, *_told_absent(absent), *builds),
-        unjudged=len(unjudged) + len(local) + lock.left_out + len(absent),
+        notes=(
+            *lock.notes,
+            *local,
+            *_told_absent(absent),
+            *_told_conda(lock),
+            *_told_indexes(lock, known.channels),
+            *builds,
+        ),
+        unjudged=len(unjudged) + len(local) + lock.left_out + len(absent) + len(lock.conda),
         torch=None if torch is None else _named_torch(workspace, torch),
         fork=lock.fork,
     )
@@ -282,6 +327,35 @@ def _absent(
             if name not in names:
                 absent.setdefault(name, artifact.name)
     return absent
+
+
+def _beside_conda(reason: Reason) -> Reason:
+    """conda's interpreter looks for libraries in its prefix, where other packages bring them."""
+    if reason.code is not Code.MISSING_LIBRARY or reason.severity is not Severity.FATAL:
+        return reason
+    found = f"{reason.found}; packages of conda may bring it"
+    return replace(reason, severity=Severity.WARNING, found=found, grade=Grade.ASSUMED)
+
+
+# What of conda's packages decides whether wheels load.
+_OF_CONDA = re.compile(r"(pytorch|libtorch|cuda-|cudnn|nccl|libcu|libnv|python |ffmpeg)")
+
+
+def _told_conda(lock: LockFile) -> Iterator[str]:
+    if lock.conda:
+        told = [name for name in lock.conda if _OF_CONDA.match(name)]
+        among = f", among them {', '.join(told[:6])}" if told else ""
+        more = f" and {len(told) - 6} more of their kind" if told[6:] else ""
+        yield f"{counted(len(lock.conda), 'package')} of conda were not judged{among}{more}"
+
+
+def _told_indexes(lock: LockFile, channels: Sequence[Channel]) -> Iterator[str]:
+    for origin, address in lock.indexes:
+        if channel_of(channels, address) is None:
+            yield (
+                f"{origin} {redact(address)} was not asked: where it counts, give it with --index "
+                "NAME=URL"
+            )
 
 
 def _told_absent(absent: Mapping[NormalizedName, NormalizedName]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from packaging.utils import (
 
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import Unreachable, UsageError
-from resolver.lockfile.read_lock import Pin
+from resolver.lockfile.pin import Pin
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL

@@ -156,7 +156,8 @@ def test_all_lines_that_pin_nothing_are_told_at_once(tmp_path: Path) -> None:
     ]
     path.write_text("-i https://corp.test\na==1\n-e ./x\n")
     (lock,) = load_pins(path, make_target())
-    assert ([str(pin.name) for pin in lock.pins], lock.left_out, len(lock.notes)) == (["a"], 1, 2)
+    assert ([str(pin.name) for pin in lock.pins], lock.left_out) == (["a"], 1)
+    assert lock.indexes == ((f"{path}, line 1: -i", "https://corp.test"),)
 
 
 def test_limits_of_a_file_narrow_and_are_noted(

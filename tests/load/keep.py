@@ -23,7 +23,7 @@ from resolver import api
 from resolver.abi.pack import EvidencePack
 from resolver.abi.wheel import WheelFacts
 from resolver.compat.record import Record, make_record, write_snapshot
-from resolver.lockfile.read_lock import Pin
+from resolver.lockfile.pin import Pin
 from resolver.model.artifact import Artifact, Metadata
 from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session

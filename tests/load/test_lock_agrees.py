@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.lockfile.read_lock import LockFile, Pin
+from resolver.lockfile.pin import LockFile, Pin
 from resolver.model.artifact import Artifact
 from resolver.model.host import GPU, HostNeed
 from resolver.model.reason import Code, Reason

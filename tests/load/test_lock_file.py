@@ -6,7 +6,8 @@ import pytest
 from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
-from resolver.lockfile.read_lock import LockFile, load_lock_file
+from resolver.lockfile.pin import LockFile
+from resolver.lockfile.read_lock import load_lock_file
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.target import Target
 

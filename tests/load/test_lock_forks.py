@@ -13,8 +13,9 @@ from packaging.pylock import Pylock, PylockSelectError
 
 from resolver.errors import UsageError
 from resolver.lockfile.forks import with_extras
-from resolver.lockfile.pins import check_is_lock
-from resolver.lockfile.read_lock import LockFile, load_lock_file
+from resolver.lockfile.pin import LockFile
+from resolver.lockfile.pins import open_lock
+from resolver.lockfile.read_lock import load_lock_file
 from resolver.model.options import LockOptions
 from tests.load.test_check_lock import TARGET, check
 from tests.load.test_command import Result, run
@@ -148,7 +149,7 @@ def test_too_many_forks_ask_for_a_choice(tmp_path: Path) -> None:
     text = f"version = 1\nconflicts = [{rows}]\n{head}[package.optional-dependencies]\n{extras}"
     with pytest.raises(UsageError, match="the lock has up to 81 forks"):
         load(tmp_path, "uv.lock", text)
-    check_is_lock(tmp_path / "uv.lock", LockOptions(extras=("a1",)))
+    open_lock(tmp_path / "uv.lock", LockOptions(extras=("a1",)))
 
 
 def test_extras_in_a_marker_are_decided_each() -> None:
@@ -357,5 +358,5 @@ def test_a_choice_where_there_is_none(check: Any, run: Any, tmp_path: Path) -> N
     done = run("check", tmp_path, "--extra", "x")
     assert (done.code, done.err.splitlines()[0]) == (
         2,
-        "error: --extra, --group and --all-extras are for lock files",
+        "error: --extra, --group, --all-extras and --environment are for lock files",
     )
