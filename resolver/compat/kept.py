@@ -50,6 +50,8 @@ _CLASSES: Mapping[str, frozenset[str]] = {
     "resolver.model.load_knowledge": frozenset(
         {"LoadRule", "Preload", "PreloadRule", "SystemLibrary"}
     ),
+    "resolver.model.message": frozenset({"Message"}),
+    "resolver.model.template": frozenset({"Template", "Variable"}),
     "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),
     "resolver.model.release": frozenset({"Named", "Release"}),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resolver.compat import schema, schema_load
+from resolver.compat import schema, schema_load, schema_message
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
 from resolver.compat.load import PINS_SUFFIX, M, Problem, load_knowledge, read_file, tuple_files
@@ -47,6 +47,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     rules = read("abi/load_rules.toml", schema_load.LoadRulesFile)
     preloads = read("preloads.toml", schema_load.PreloadsFile)
     system = read("system_libraries.toml", schema_load.SystemLibrariesFile)
+    messages = read("messages.toml", schema_message.MessagesFile)
+    modules = read("modules.toml", schema_message.ModulesFile)
     tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -61,6 +63,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("abi/load_rules.toml", fact) for fact in (rules.rule if rules else ())),
         *(("preloads.toml", fact) for fact in (preloads.preload if preloads else ())),
         *(("system_libraries.toml", fact) for fact in (system.system if system else ())),
+        *(("messages.toml", fact) for fact in (messages.message if messages else ())),
+        *(("modules.toml", fact) for fact in (modules.module if modules else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]
     known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}

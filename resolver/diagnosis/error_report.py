@@ -54,7 +54,7 @@ class Setting:
 
 
 def find_setting(
-    known: Knowledge,
+    base: KnowledgeBase,
     text: str,
     given: TargetOptions,
     stated: Iterable[Stated],
@@ -64,7 +64,8 @@ def find_setting(
 
     Raises UsageError where no fault is found, and no set and machine that could be judged instead.
     """
-    paste = parse_paste(text)
+    known = base.facts
+    paste = parse_paste(text, base.messages)
     installed = dict(paste.installed)
     sources = [f"versions in the text: {_list(installed)}"] if installed else []
     notes = list[str]()

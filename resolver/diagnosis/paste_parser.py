@@ -8,7 +8,9 @@ sgl_kernel's ``load_utils.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from packaging.utils import (
     InvalidWheelFilename,
@@ -18,10 +20,12 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
+from resolver.diagnosis.message_table import Place, arch_of, find_messages, installed_by
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.fault import (
     CompatLibrary,
     Fault,
+    KnownMessage,
     MissingLibrary,
     MissingVersion,
     NoCommonOps,
@@ -32,15 +36,24 @@ from resolver.model.fault import (
     UnsupportedGpu,
     UnsupportedToolchain,
 )
+from resolver.model.message import Message
+from resolver.model.reason import Code
+from resolver.model.template import Cleaned, clean
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # ray and vLLM put the process before each line, loggers the time.
 _PROCESS = re.compile(r"^\s*\([\w \-=.]*pid=\d+[^)]*\)\s?", re.MULTILINE)
 _LONGEST = 240
 
+_FILE = r"(?:(?P<file>[^\s:'\"`]+\.so[.\d]*): )?"
 _SYMBOL = re.compile(
-    r"(?:(?P<file>[^\s:'\"`]+\.so[.\d]*): )?undefined symbol:\s*(?P<symbol>[\w.$@]+)"
-    r"(?:, version (?P<library>[\w.+-]+))?"
+    _FILE + r"undefined symbol:\s*(?P<symbol>[\w.$@]+)(?:, version (?P<library>[\w.+-]+))?"
+)
+# Titles leave the colon out: then only what reads like a symbol is one.
+_TITLE = re.compile(r"undefined symbols?\s+[`'\"]?(?P<symbol>_Z\w+|[A-Za-z]\w*[_A-Z]\w*)(?![\w.:])")
+_LINK_TIME = re.compile(
+    _FILE + r"symbol (?P<symbol>[\w.$@]+),? version [*`]*(?P<library>[\w.+-]+)[*`]* not defined in "
+    r"file [*`]*[\w.+-]+[*`]* with link time reference"
 )
 _FLAT = re.compile(r"symbol not found(?: in flat namespace)?:?\s*\(?['\"]?_(?P<symbol>\w+)", re.I)
 _LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared object file")
@@ -78,35 +91,89 @@ _COMPAT = re.compile(
 _COMMON_OPS = re.compile(r"Could not load any common_ops library")
 
 
-def parse_paste(text: str) -> Paste:
-    """Everything of use in a pasted text; no fault where it holds none that is known."""
+def parse_paste(text: str, messages: Sequence[Message] = ()) -> Paste:
+    """Everything of use in a pasted text; no fault where it holds none that is known.
+
+    ``messages`` are those of the table; what stands in their words is one of them and no other.
+    """
     text = _PROCESS.sub("", _ESCAPE.sub("", text)).replace("\r", "")
+    cleaned = Cleaned.of(text)
+    places = find_messages(cleaned, messages)
+    known = [place.known for place in places]
+    bare = _without(text, cleaned, places)
+    installed = dict(version for message in reversed(known) for version in installed_by(message))
+    archs = tuple(dict.fromkeys(arch for message in known if (arch := arch_of(message))))
     return Paste(
-        faults=tuple(_faults(text)),
-        installed=dict(sorted(_installed(text).items())),
-        python=_first(r"(?:python|Python[ :]+(?:version)?[ :]*)(3\.\d{1,2})(?=[/. \n]|$)", text),
+        faults=tuple(_faults(text, cleaned, places)),
+        installed=dict(sorted((_installed(bare) | installed).items())),
+        python=_first(r"(?:python|Python[ :]+(?:version)?[ :]*)(3\.\d{1,2})(?=[/. \n]|$)", bare),
         machine=_first(r"(?:manylinux\w*_|[-_ ]linux-gnu/|\b)(x86_64|aarch64)\b", text),
-        cuda=_cuda(text),
-        driver=_driver(text),
-        archs=_archs(text),
+        cuda=_cuda(bare),
+        driver=_driver(bare),
+        archs=_archs(text) or archs[:1],
     )
+
+
+def _without(text: str, cleaned: Cleaned, places: Iterable[Place]) -> str:
+    """The text without what messages say of versions that are not installed.
+
+    These are those that say it of others, and what an installer says of what it was asked for.
+    """
+    lines = text.split("\n")
+    for place in places:
+        message = place.known.message
+        numbers = cleaned.numbers_of(place.start, place.end)
+        if message.place == "request":
+            end = numbers.stop
+            while end < len(lines) and lines[end].strip():
+                end += 1
+            numbers = range(numbers.start, end)
+        elif not message.installed and message.code is not Code.CUDA_MISMATCH:
+            continue
+        for number in numbers:
+            lines[number] = ""
+    return "\n".join(lines)
 
 
 # faults
 
 
-def _faults(text: str) -> Iterator[Fault]:
+def _faults(text: str, cleaned: Cleaned, places: Sequence[Place]) -> Iterator[Fault]:
     """Each fault once, in the order of the text; one of a kind and object."""
-    found: list[tuple[int, object, Fault]] = []
+    starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    strong = [place for place in places if not place.known.message.weak]
+    found: list[tuple[int, object, Fault]] = [
+        (place.start, (place.known.message.id, place.start), place.known) for place in places
+    ]
     for pattern, make, key in _READERS:
         for match in pattern.finditer(text):
+            number = bisect_right(starts, match.start()) - 1
+            at = cleaned.place(number, text[starts[number] : match.start()])
+            end = at + len(clean(match[0]))
+            if any(place.start < end and at < place.end for place in strong):
+                continue
             fault = make(match, text, _line(text, match))
-            found.append((match.start(), (type(fault), key(fault)), fault))
+            found.append((at, (type(fault), key(fault)), fault))
     seen: set[object] = set()
     for _, identity, fault in sorted(found, key=lambda item: item[0]):
         if identity not in seen:
             seen.add(identity)
             yield fault
+
+
+def causes(faults: Sequence[Fault]) -> list[Fault]:
+    """The faults that say why: without those that follow from another, what is harmless last."""
+    strong = [fault for fault in faults if not _is_weak(fault)]
+    return sorted(strong or faults, key=_is_harmless)
+
+
+def _is_weak(fault: Fault) -> bool:
+    known = isinstance(fault, KnownMessage) and fault.message.weak
+    return known or isinstance(fault, NoCommonOps)
+
+
+def _is_harmless(fault: Fault) -> bool:
+    return isinstance(fault, KnownMessage) and fault.message.harmless
 
 
 def _line(text: str, match: re.Match[str]) -> str:
@@ -175,6 +242,8 @@ _Make = Callable[[re.Match[str], str, str], Fault]
 _READERS: tuple[tuple[re.Pattern[str], _Make, Callable[[Fault], object]], ...] = (
     (_COMMON_OPS, lambda _m, _t, line: NoCommonOps(line=line), lambda _: None),
     (_SYMBOL, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (_TITLE, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (_LINK_TIME, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_FLAT, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (
         _LIBRARY,

@@ -22,12 +22,14 @@ from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.diagnosis.machine_error import HostFaults
-from resolver.diagnosis.paste_parser import projects_of
+from resolver.diagnosis.message_table import explain_message, subject_of
+from resolver.diagnosis.paste_parser import causes, projects_of
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.fault import (
     CompatLibrary,
     Explained,
     Fault,
+    KnownMessage,
     MissingLibrary,
     MissingVersion,
     NoCommonOps,
@@ -83,10 +85,7 @@ class FaultExplainer:
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""
-        told = [self._explain(fault, paste) for fault in paste.faults]
-        if any(fault.kind != "no-common-ops" for fault in told):
-            told = [fault for fault in told if fault.kind != "no-common-ops"]
-        return tuple(told)
+        return tuple(self._explain(fault, paste) for fault in causes(paste.faults))
 
     def _explain(self, fault: Fault, paste: Paste) -> Explained:
         match fault:
@@ -107,6 +106,10 @@ class FaultExplainer:
                 return self._host.toolchain(fault)
             case CompatLibrary():
                 return self._host.compat(fault)
+            case KnownMessage():
+                named = subject_of(fault)
+                subject = self._project(self._base.modules.get(named, ()), named) if named else None
+                return explain_message(fault, subject)
             case NoCommonOps():
                 return Explained(
                     kind="no-common-ops",
@@ -126,6 +129,11 @@ class FaultExplainer:
         if not names and any(isinstance(fault, NoCommonOps) for fault in paste.faults):
             names = projects_of("common_ops.so")
         return next((name for name in names if name in self._installed), next(iter(names), None))
+
+    def _project(self, names: Iterable[NormalizedName], named: str) -> NormalizedName:
+        """Of the projects that bring a module the installed one, else the likeliest."""
+        found = (*names, canonicalize_name(named))
+        return next((name for name in found if name in self._installed), found[0])
 
     # undefined symbols
 

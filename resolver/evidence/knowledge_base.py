@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+from packaging.utils import NormalizedName
+
 from resolver.compat.kept import kept
 from resolver.compat.load import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
+from resolver.model.message import Message
 
 if TYPE_CHECKING:
     from resolver.abi.history import History
@@ -97,6 +100,35 @@ class KnowledgeBase:
             return tuple(fact.value() for fact in rows)
 
         return self._kept("system_libraries", "system_libraries.toml", parse)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """What programs print when something does not fit; of two that match the first counts."""
+
+        def parse() -> tuple[Message, ...]:
+            from resolver.compat.schema_message import MessagesFile
+
+            rows = load_rows(self.layers, "messages.toml", MessagesFile, lambda f: f.message)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("messages", "messages.toml", parse)
+
+    @cached_property
+    def modules(self) -> Mapping[str, tuple[NormalizedName, ...]]:
+        """The projects that bring a module, by its name; the likeliest first."""
+
+        def parse() -> dict[str, tuple[NormalizedName, ...]]:
+            from resolver.compat.schema_message import ModulesFile
+
+            rows = load_rows(self.layers, "modules.toml", ModulesFile, lambda f: f.module)
+            found: dict[str, tuple[NormalizedName, ...]] = {}
+            for fact in rows:
+                names, projects = fact.value()
+                for name in names:
+                    found[name] = tuple(dict.fromkeys((*found.get(name, ()), *projects)))
+            return found
+
+        return self._kept("modules", "modules.toml", parse)
 
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)

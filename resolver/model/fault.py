@@ -9,7 +9,8 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.reason import Grade
+from resolver.model.message import Message, Place
+from resolver.model.reason import Code, Grade
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,15 @@ class NoCommonOps:
     line: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMessage:
+    """A message of ``messages.toml``; ``values`` is what its variables held."""
+
+    line: str
+    message: Message
+    values: Mapping[str, str]
+
+
 Fault = (
     UndefinedSymbol
     | MissingLibrary
@@ -104,6 +114,7 @@ Fault = (
     | UnsupportedToolchain
     | CompatLibrary
     | NoCommonOps
+    | KnownMessage
 )
 
 
@@ -125,7 +136,9 @@ class Explained:
     """One fault with its meaning.
 
     ``kind`` is kebab-case and stable; ``subject`` the project at fault, where it is known.
-    ``facts`` are labelled lines of evidence, ``remedy`` what to do in a sentence.
+    ``code`` is the reason that it would be in a verdict, ``place`` where it lies. ``facts`` are
+    labelled lines of evidence, ``remedy`` what to do in a sentence, ``ask`` what would tell more,
+    ``run`` a command that installs nothing.
     """
 
     kind: str
@@ -139,6 +152,11 @@ class Explained:
     exported_by: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
     remedy: str | None = None
+    code: Code | None = None
+    place: Place = "set"
+    ask: str | None = None
+    run: str | None = None
+    harmless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

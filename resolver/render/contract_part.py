@@ -69,6 +69,11 @@ class FaultModel(Part):
     exported_by: str | None
     facts: list[FaultFactModel]
     remedy: str | None
+    code: str | None = None
+    place: str = "set"
+    ask: str | None = None
+    run: str | None = None
+    harmless: bool = False
 
 
 class ErrorModel(Part):

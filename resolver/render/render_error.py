@@ -68,6 +68,10 @@ def _fault(fault: Explained, *, cured: bool) -> Iterator[str]:
         yield f"  {'known by':<10}  the exported symbols of every torch release from 2.4 on"
     if fault.remedy and not (cured and fault.exported_by):
         yield f"  {'fix':<10}  {fault.remedy}"
+    if fault.run:
+        yield f"  {'run':<10}  {fault.run}"
+    if fault.ask:
+        yield f"  {'tells more':<10}  {fault.ask}"
 
 
 def _set(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:

@@ -202,6 +202,11 @@ def error_model(
                 exported_by=fault.exported_by,
                 facts=[contract_part.FaultFactModel(label=a, text=b) for a, b in fault.facts],
                 remedy=fault.remedy,
+                code=fault.code,
+                place=fault.place,
+                ask=fault.ask,
+                run=fault.run,
+                harmless=fault.harmless,
             )
             for fault in report.faults
         ],

@@ -79,7 +79,7 @@ def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
     base = session.base if wish.use_tuples else session.base.measured()
     world = session.world
     freezes = [(path, load_text(path)) for path in request.freezes]
-    setting = find_setting(base.facts, request.text, request.options, wish.requirements, freezes)
+    setting = find_setting(base, request.text, request.options, wish.requirements, freezes)
     given = setting.given
     flags = (("--pre", wish.pre), ("--no-tuples", not wish.use_tuples))
     repeated = repeat(given, session.options, flags=flags)

@@ -33,7 +33,7 @@ SYMBOL = (
 
 def ask(text: str, judge_set: JudgeHere | None) -> tuple[ErrorReport, Judgement | None]:
     base = KnowledgeBase()
-    setting = find_setting(base.facts, text, NOTHING, [], [])
+    setting = find_setting(base, text, NOTHING, [], [])
     return explain(base, setting, HOST, judge_set)
 
 
@@ -157,7 +157,7 @@ def test_a_set_that_fits_without_a_message() -> None:
     base = KnowledgeBase()
     given = replace(NOTHING, arch="sm120")
     freeze = [(Path("freeze.txt"), "torch==2.9.1+cu130")]
-    setting = find_setting(base.facts, "ValueError: x", given, [], freeze)
+    setting = find_setting(base, "ValueError: x", given, [], freeze)
     text = error_text(*explain(base, setting, HOST, answering("accepted", [])))
     assert text.splitlines()[1] == "Nothing speaks against the set."
 

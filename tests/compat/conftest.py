@@ -196,7 +196,33 @@ source = "package"
 date = 2026-01-01
 """
 
+MESSAGES = """
+[[message]]
+id = "nms"
+patterns = ["operator torchvision::{op} does not exist"]
+code = "version-conflict"
+place = "set"
+subject = "torchvision"
+meaning = "{op} did not register"
+fix = "Install both as one pair."
+ask = "pip freeze"
+examples = ["RuntimeError: operator torchvision::nms does not exist"]
+source = "somewhere"
+date = 2026-01-01
+"""
+
+MODULES = """
+[[module]]
+id = "flash-attn"
+names = ["flash_attn_2_cuda"]
+projects = ["flash-attn"]
+source = "members of a wheel"
+date = 2026-01-01
+"""
+
 FILES = {
+    "messages.toml": MESSAGES,
+    "modules.toml": MODULES,
     "abi/load_rules.toml": RULES,
     "preloads.toml": PRELOADS,
     "system_libraries.toml": SYSTEM,

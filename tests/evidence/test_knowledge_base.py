@@ -83,6 +83,8 @@ def overlay(tmp_path: Path) -> Path:
         ("cuda.toml", "facts"),
         ("preloads.toml", "preloads"),
         ("system_libraries.toml", "system_libraries"),
+        ("messages.toml", "messages"),
+        ("modules.toml", "modules"),
         ("abi/load_rules.toml", "load_rules"),
         ("abi/torch_symbols.xz", "history"),
         ("abi/torch_builds.json", "history"),
@@ -98,7 +100,16 @@ def test_every_part_is_of_the_named_directory(tmp_path: Path, name: str, part: s
 
 def test_parts_are_read_once() -> None:
     base = KnowledgeBase()
-    for part in ("facts", "load_rules", "preloads", "system_libraries", "history", "pack"):
+    for part in (
+        "facts",
+        "load_rules",
+        "preloads",
+        "system_libraries",
+        "messages",
+        "modules",
+        "history",
+        "pack",
+    ):
         assert getattr(base, part) is getattr(base, part)
 
 

@@ -8,6 +8,7 @@ from resolver.diagnosis.paste_parser import parse_paste, projects_of
 from resolver.model.fault import (
     CompatLibrary,
     Fault,
+    KnownMessage,
     MissingLibrary,
     MissingVersion,
     NoCommonOps,
@@ -37,6 +38,8 @@ def told(fault: Fault) -> str:
             return f"driver of {fault.serves}"
         case CompatLibrary():
             return str(fault.number)
+        case KnownMessage():
+            return fault.message.id
         case NoKernelImage() | UnsupportedToolchain() | NoCommonOps():
             return type(fault).__name__
 
@@ -59,6 +62,24 @@ FAULTS = [
         ],
         id="of-a-versioned-library",
     ),
+    pytest.param(
+        "tomotwin/libcublas.so.11: symbol cublasLtHSHMatmulAlgoInit, version libcublasLt.so.11 not "
+        "defined in file libcublasLt.so.11 with link time reference",
+        ["cublasLtHSHMatmulAlgoInit in tomotwin/libcublas.so.11 of libcublasLt.so.11"],
+        id="link-time",
+    ),
+    pytest.param(
+        "python: relocation error: /usr/local/cuda-11.1/lib64/libcublas.so: symbol runGemmShortApi "
+        "version libcublasLt.so.11 not defined in file libcublasLt.so.11 with link time reference",
+        ["runGemmShortApi in /usr/local/cuda-11.1/lib64/libcublas.so of libcublasLt.so.11"],
+        id="relocation",
+    ),
+    pytest.param(
+        "sgutils(undefined symbol _ZN3c104cuda9SetDeviceEi)",
+        ["_ZN3c104cuda9SetDeviceEi in None of None"],
+        id="title-without-a-colon",
+    ),
+    pytest.param("flash_attn_2 undefined symbol error", [], id="no-symbol-in-the-title"),
     pytest.param(
         "ImportError: dlopen(_torchaudio.so, 0x0002): symbol not found in flat namespace "
         "'_torch_library_impl'",
