@@ -13,7 +13,7 @@ from functools import cached_property
 from packaging.version import Version
 
 from resolver.abi.history import History
-from resolver.abi.rules import (
+from resolver.abi.load_rules import (
     MemberLoad,
     choice_for_gpu,
     choice_for_torch,

@@ -9,7 +9,7 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, likeness, overloads
 from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.rules import choice_for_torch
+from resolver.abi.load_rules import choice_for_torch
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release, Subject, release_of
 from resolver.model.stack import TORCH

@@ -61,7 +61,7 @@ def download(
 
 def _tell(answer: DownloadResult) -> None:
     """Say what came of each file; ends the command with code 3 where one is missing."""
-    from resolver.index.body import size_words
+    from resolver.index.response_body import size_words
 
     for error in answer.failed:
         console.failure(error)

@@ -172,7 +172,7 @@ def validate(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Check every file against its schema, and every reference."""
-    from resolver.compat.load import knowledge_path
+    from resolver.compat.load_facts import knowledge_path
     from resolver.render.contract import KnowledgeValidateModel, ProblemModel
     from resolver.render.render_json import dump
     from resolver.usecase.validate_knowledge import validate_knowledge

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from resolver.compat.load import Problem
-from resolver.compat.record import Record, artifact_of, render_snapshot, snapshot_file
+from resolver.compat.load_facts import Problem
 from resolver.compat.snapshot import load_records
+from resolver.compat.snapshot_record import Record, artifact_of, render_snapshot, snapshot_file
 from resolver.errors import KnowledgeError
 from resolver.model.channel import DEFAULT_CHANNEL, Channel
 
@@ -43,7 +43,7 @@ def read_snapshot(path: Path) -> tuple[list[tuple[str, Record]], list[Problem]]:
                     file=name,
                     id="",
                     what="the file is not as write_snapshot writes it: order, keys or spaces",
-                    remedy="Write it with resolver.compat.record.write_snapshot.",
+                    remedy="Write it with resolver.compat.snapshot_record.write_snapshot.",
                 )
             )
         records += ((name, record) for record in held)

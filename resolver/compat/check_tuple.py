@@ -13,9 +13,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat import schema
-from resolver.compat.load import PINS_SUFFIX, Problem, read_file
-from resolver.compat.record import Record, artifact_of
-from resolver.compat.rules import toolkit_supports
+from resolver.compat.cuda_rules import toolkit_supports
+from resolver.compat.load_facts import PINS_SUFFIX, Problem, read_file
+from resolver.compat.snapshot_record import Record, artifact_of
 from resolver.model.channel import Channel
 from resolver.model.cuda import CudaVersion
 from resolver.model.dependency import parse_requires_python

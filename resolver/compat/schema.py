@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from resolver.compat.field import (
+from resolver.compat.toml_field import (
     ArchText,
     BuildCudaText,
     CodeText,

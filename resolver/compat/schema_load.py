@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from resolver.compat.field import Name, PatternText, SpecifierText, Text, some
 from resolver.compat.schema import Fact, Model
+from resolver.compat.toml_field import Name, PatternText, SpecifierText, Text, some
 from resolver.model.load_knowledge import (
     LoadKind,
     LoadRule,

@@ -9,8 +9,8 @@ from typing import Annotated
 from packaging.utils import NormalizedName, canonicalize_name
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from resolver.compat.field import Name, Slug, Text, some
 from resolver.compat.schema import Fact, Model
+from resolver.compat.toml_field import Name, Slug, Text, some
 from resolver.model.message import Message, Place
 from resolver.model.reason import Code
 from resolver.model.template import Cleaned, Template

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from packaging.utils import NormalizedName
 
-from resolver.compat.record import (
+from resolver.compat.snapshot_record import (
     Record,
     artifact_of,
     metadata_of,
@@ -28,7 +28,7 @@ def load_records(file: Path) -> tuple[Record, ...]:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise KnowledgeError(
                 f"snapshot/{file.name}, line {number}: not a record: {error}",
-                hint="Write records with resolver.compat.record.write_snapshot.",
+                hint="Write records with resolver.compat.snapshot_record.write_snapshot.",
             ) from error
     return tuple(records)
 

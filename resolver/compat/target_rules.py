@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from resolver.compat.rules import builds_serving, covers, driver_floor, toolkit_supports
+from resolver.compat.cuda_rules import builds_serving, covers, driver_floor, toolkit_supports
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.host import CUDA, DRIVER, GPU, HostNeed
+from resolver.model.host_need import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named

@@ -12,8 +12,15 @@ from pathlib import Path
 from resolver.compat import schema, schema_load, schema_message
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
-from resolver.compat.load import PINS_SUFFIX, M, Problem, load_knowledge, read_file, tuple_files
-from resolver.compat.record import Record
+from resolver.compat.load_facts import (
+    PINS_SUFFIX,
+    M,
+    Problem,
+    load_knowledge,
+    read_file,
+    tuple_files,
+)
+from resolver.compat.snapshot_record import Record
 
 
 def validate(path: Path, below: Path | None = None) -> list[Problem]:

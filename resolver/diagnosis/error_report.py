@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.compat.gpu import find_gpu
+from resolver.compat.gpu_name import find_gpu
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste
 from resolver.diagnosis.symbol_error import FaultExplainer
@@ -20,10 +20,10 @@ from resolver.host.interpreter import Host
 from resolver.lockfile.requirement_lines import find_left_out
 from resolver.model.command import Command, Repeated
 from resolver.model.cuda import CudaVersion
-from resolver.model.fault import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement
+from resolver.model.pasted_error import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.plural import counted
 from resolver.model.reason import Reason
 from resolver.model.stack import COMPILERS, TORCH

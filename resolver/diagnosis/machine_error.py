@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.compat.rules import builds_serving, packaged_floor, runs_on
+from resolver.compat.cuda_rules import builds_serving, packaged_floor, runs_on
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.fault import (
+from resolver.model.knowledge import Knowledge, Library
+from resolver.model.pasted_error import (
     CompatLibrary,
     Explained,
     MissingLibrary,
@@ -21,7 +22,6 @@ from resolver.model.fault import (
     UnsupportedGpu,
     UnsupportedToolchain,
 )
-from resolver.model.knowledge import Knowledge, Library
 from resolver.model.reason import Grade
 from resolver.model.stack import TORCH
 from resolver.model.target import driver_text

@@ -11,8 +11,8 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from resolver.model.cuda import Arch
-from resolver.model.fault import Explained, KnownMessage
 from resolver.model.message import Message
+from resolver.model.pasted_error import Explained, KnownMessage
 from resolver.model.reason import Grade
 from resolver.model.template import Cleaned
 

@@ -22,7 +22,8 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.diagnosis.message_table import Place, arch_of, find_messages, installed_by
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.fault import (
+from resolver.model.message import Message
+from resolver.model.pasted_error import (
     CompatLibrary,
     Fault,
     KnownMessage,
@@ -36,7 +37,6 @@ from resolver.model.fault import (
     UnsupportedGpu,
     UnsupportedToolchain,
 )
-from resolver.model.message import Message
 from resolver.model.reason import Code
 from resolver.model.template import Cleaned, clean
 

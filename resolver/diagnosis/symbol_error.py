@@ -25,7 +25,7 @@ from resolver.diagnosis.machine_error import HostFaults
 from resolver.diagnosis.message_table import explain_message, subject_of
 from resolver.diagnosis.paste_parser import causes, projects_of
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.model.fault import (
+from resolver.model.pasted_error import (
     CompatLibrary,
     Explained,
     Fault,

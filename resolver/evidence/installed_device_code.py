@@ -13,10 +13,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from resolver.abi.fatbin import FatbinScanner
-from resolver.compat.rules import covers
+from resolver.compat.cuda_rules import covers
 from resolver.errors import DamagedData
-from resolver.load.examine import Examination
-from resolver.load.object_store import DiskFiles, ObjectStore
+from resolver.load.object_cache import DiskFiles, ObjectStore
+from resolver.load.simulation import Examination
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.reason import Reason, Severity
 from resolver.model.release import Release

@@ -9,9 +9,9 @@ from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.load.examine import Attempt
-from resolver.load.object_store import DiskFiles
+from resolver.load.object_cache import DiskFiles
 from resolver.load.process import Process
+from resolver.load.simulation import Attempt
 from resolver.model.torch_range import TorchRange
 
 _MAX_OVERLOADS = 3

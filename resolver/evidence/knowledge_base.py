@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from packaging.utils import NormalizedName
 
-from resolver.compat.kept import kept
-from resolver.compat.load import knowledge_path, load_knowledge, load_rows
+from resolver.compat.kept_facts import kept
+from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
 from resolver.model.message import Message
 
 if TYPE_CHECKING:
+    from resolver.abi.bundled_evidence import EvidencePack
     from resolver.abi.history import History
-    from resolver.abi.pack import EvidencePack
 
 T = TypeVar("T")
 
@@ -148,6 +148,6 @@ class KnowledgeBase:
     @cached_property
     def pack(self) -> EvidencePack:
         """What was read of the wheels that people use most."""
-        from resolver.abi.pack import EvidencePack
+        from resolver.abi.bundled_evidence import EvidencePack
 
         return EvidencePack(*(layer / "abi" for layer in self.layers))

@@ -6,8 +6,8 @@ from typing import Literal
 
 from packaging.version import Version
 
-from resolver.abi.rules import MemberLoad, choice_for_gpu, choice_for_torch
-from resolver.load.examine import MemberRole
+from resolver.abi.load_rules import MemberLoad, choice_for_gpu, choice_for_torch
+from resolver.load.simulation import MemberRole
 from resolver.model.cuda import Arch
 
 

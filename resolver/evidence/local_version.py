@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import CUDA, HostNeed
+from resolver.model.host_need import CUDA, HostNeed
 from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason

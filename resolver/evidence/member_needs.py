@@ -10,7 +10,7 @@ from functools import cached_property
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
-from resolver.compat.rules import covers, named_by, runs_on
+from resolver.compat.cuda_rules import covers, named_by, runs_on
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
 
-from resolver.abi.counterpart import MOST_READ
+from resolver.abi.cross_machine import MOST_READ
 from resolver.abi.link import WheelLink
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.local_version import named_cuda_major, named_cxx11_abi, named_torch
@@ -22,7 +22,7 @@ from resolver.evidence.wheel_reader import WheelReader, key_of
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.host import BYTES, CUDA, GPU, HostNeed
+from resolver.model.host_need import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Lock
 
-from resolver.abi.core import CoreExports, check_core, lacks_core, read_core
-from resolver.abi.counterpart import MOST_READ, counterpart_link, find_counterpart
+from resolver.abi.cross_machine import MOST_READ, counterpart_link, find_counterpart
 from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
+from resolver.abi.torch_core import CoreExports, check_core, lacks_core, read_core
 from resolver.abi.verdict import check_torch
 from resolver.errors import AbilockError
 from resolver.evidence.knowledge_base import KnowledgeBase

@@ -13,9 +13,9 @@ from dataclasses import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from resolver.abi.counterpart import links_elsewhere
+from resolver.abi.cross_machine import links_elsewhere
+from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.store import EvidenceStore
 from resolver.abi.verdict import link_evidence, torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -41,7 +41,7 @@ from resolver.evidence.torch_match import Torches
 from resolver.evidence.torch_reason import no_torch, overdeclared
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.host import CUDA, GPU, HostNeed
+from resolver.model.host_need import CUDA, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release

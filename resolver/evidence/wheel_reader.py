@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from resolver.abi.pack import EvidencePack
-from resolver.abi.store import EvidenceStore
+from resolver.abi.bundled_evidence import EvidencePack
+from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
@@ -140,7 +140,7 @@ class WheelReader:
         source = self._opener(artifact)
         if source is None:
             return None
-        from resolver.abi.inspect import read_evidence
+        from resolver.abi.inspection import read_evidence
 
         self._on_read(artifact)
         try:

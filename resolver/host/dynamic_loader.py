@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from resolver.load.ld_cache import parse_ld_cache
-from resolver.load.search import LoaderHost
+from resolver.load.library_search import LoaderHost
 
 _MULTIARCH = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 # x86-64 psABI, micro-architecture levels: the flag of each that Linux shows and the others imply.

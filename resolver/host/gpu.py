@@ -19,7 +19,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from resolver.compat.gpu import find_gpu
+from resolver.compat.gpu_name import find_gpu
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.version import parse_version

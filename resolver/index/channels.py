@@ -19,8 +19,8 @@ from packaging.utils import NormalizedName
 
 from resolver.errors import UsageError
 from resolver.index.address import host_of, with_slash
+from resolver.index.index_source import IndexSource
 from resolver.index.settings import Settings
-from resolver.index.source import IndexSource
 from resolver.model.channel import DEFAULT_CHANNEL, Channel
 
 _CUDA = "{cuda}"

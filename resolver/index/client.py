@@ -16,15 +16,15 @@ from resolver.errors import (
     Unreachable,
     UsageError,
 )
-from resolver.index.body import LARGEST
 from resolver.index.cache import Cache
+from resolver.index.cache_format import dump_metadata, parse_metadata_record
 from resolver.index.channels import Place, Plan, Planner
 from resolver.index.http import OFFLINE_HINT, HttpClient
 from resolver.index.metadata import check_names, fetch_metadata, load_metadata
-from resolver.index.pages import PageReader
-from resolver.index.pool import Workers
-from resolver.index.record import dump_metadata, parse_metadata_record
+from resolver.index.page_reader import PageReader
+from resolver.index.response_body import LARGEST
 from resolver.index.settings import Settings
+from resolver.index.thread_pool import Workers
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL, Channel
 from resolver.model.knowledge import Snapshot

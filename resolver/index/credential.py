@@ -13,7 +13,7 @@ from pathlib import Path
 from resolver.errors import UsageError
 from resolver.index.address import host_of, origin_of
 from resolver.index.keyring import AskKeyring
-from resolver.index.pool import Once
+from resolver.index.thread_pool import Once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

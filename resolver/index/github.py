@@ -20,7 +20,7 @@ from urllib.parse import unquote, urljoin
 from resolver.errors import NotAnIndexPage, NotFound, Unreachable
 from resolver.index.address import origin_of, redact
 from resolver.index.http import HttpClient
-from resolver.index.page import Link
+from resolver.index.simple_page import Link
 
 API = "https://api.github.com"
 PAGES = "https://github.com"

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
-from resolver.index.body import MIB, gunzip, size_words
 from resolver.index.credential import Credential, Credentials
-from resolver.index.failure import Bounds, Failed, explain_error, explain_status, next_hop
+from resolver.index.fetch_failure import Bounds, Failed, explain_error, explain_status, next_hop
 from resolver.index.keyring import AskKeyring
 from resolver.index.network import open_client
-from resolver.index.pool import run_within
+from resolver.index.response_body import MIB, gunzip, size_words
 from resolver.index.retry import retried
+from resolver.index.thread_pool import run_within
 
 if TYPE_CHECKING:
     import httpx

@@ -22,9 +22,9 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
 from resolver.index.address import redact
-from resolver.index.body import MIB
 from resolver.index.http import HttpClient
 from resolver.index.ranges import RangeFile
+from resolver.index.response_body import MIB
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.core_metadata import parse_headers
 from resolver.model.dependency import parse_dependencies

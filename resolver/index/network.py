@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from resolver.errors import UsageError
 from resolver.index.address import redact
 from resolver.index.credential import load_certificates
-from resolver.index.failure import Bounds
+from resolver.index.fetch_failure import Bounds
 
 if TYPE_CHECKING:
     import httpx

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TypeVar
 
-from resolver.index.failure import Bounds, Failed
+from resolver.index.fetch_failure import Bounds, Failed
 
 T = TypeVar("T")
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from resolver.errors import UsageError
 from resolver.index.credential import Credential
-from resolver.index.layer import (
+from resolver.index.index_source import IndexSource
+from resolver.index.pyproject import Project, load_project
+from resolver.index.settings_layer import (
     Host,
     Layer,
     environment_credential,
@@ -21,10 +23,8 @@ from resolver.index.layer import (
     read_table,
     split_named,
 )
-from resolver.index.project import Project, load_project
 from resolver.index.settings_pip import load_pip_layer
 from resolver.index.settings_uv import load_uv_layer
-from resolver.index.source import IndexSource
 from resolver.model.options import IndexOptions
 
 PUBLIC_INDEX = IndexSource(name="default", url=None, role="default", origin="pypi-simple")

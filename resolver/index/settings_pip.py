@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolver.errors import UsageError
-from resolver.index.layer import Host, Layer, parse_flag
+from resolver.index.settings_layer import Host, Layer, parse_flag
 
 
 @dataclass(frozen=True, slots=True)

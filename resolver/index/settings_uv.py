@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolver.index.layer import (
+from resolver.index.index_source import Role
+from resolver.index.settings_layer import (
     Host,
     Layer,
     ancestors,
@@ -23,7 +24,6 @@ from resolver.index.layer import (
     read_table,
     split_named,
 )
-from resolver.index.source import Role
 
 _PIP_KEYS = ("index-url", "extra-index-url", "no-index", "find-links", "keyring-provider")
 

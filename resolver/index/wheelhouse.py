@@ -20,10 +20,10 @@ from typing import BinaryIO, Literal
 
 from resolver.errors import AbilockError, DamagedData, DiskFailure, NotFound, Unreachable
 from resolver.index.address import redact
-from resolver.index.body import LARGEST, size_words
 from resolver.index.http import HttpClient
-from resolver.index.local import hash_file, hash_open
-from resolver.index.pool import Workers
+from resolver.index.local_files import hash_file, hash_open
+from resolver.index.response_body import LARGEST, size_words
+from resolver.index.thread_pool import Workers
 
 # The slowest line that is worth waiting for, in bytes a second, beside HttpClient's own bound.
 SLOWEST = 50_000

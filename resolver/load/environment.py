@@ -14,7 +14,7 @@ from typing import Literal
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution, Installed, load_distribution
 from resolver.load.layout import Layout, PythonName, find_layout, python_of
-from resolver.load.stale import Stale, set_stale_aside
+from resolver.load.stale_record import Stale, set_stale_aside
 
 Kind = Literal["venv", "conda", "prefix", "directory"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from packaging.version import InvalidVersion, Version
 
 from resolver.load.distribution import Distribution
-from resolver.load.examine import Attempt, Examination
+from resolver.load.finding_context import Surroundings, Symbols
 from resolver.load.library_finding import missing_library
 from resolver.load.preload import Preloaded
 from resolver.load.process import (
@@ -19,7 +19,7 @@ from resolver.load.process import (
     MissingSymbol,
     MissingVersion,
 )
-from resolver.load.surroundings import Surroundings, Symbols
+from resolver.load.simulation import Attempt, Examination
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
 

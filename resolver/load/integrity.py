@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
-from resolver.load.surroundings import Surroundings
+from resolver.load.finding_context import Surroundings
 from resolver.model.reason import Code, Reason, Severity
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")

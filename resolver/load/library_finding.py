@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Sequence
 
 from resolver.load.distribution import Distribution
+from resolver.load.finding_context import Surroundings
 from resolver.load.preload import Preloaded
 from resolver.load.process import MissingLibrary
-from resolver.load.surroundings import Surroundings
 from resolver.load.system_library import find_system
 from resolver.model.command import Command
 from resolver.model.knowledge import Library

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from resolver.load.search import LoaderHost, Place, Searcher, search
+from resolver.load.library_search import LoaderHost, Place, Searcher, search
 from resolver.model.shared_object import SharedObject
 
 # The driver's own functions: cuMemAlloc_v2 (cudaMalloc is the runtime's), nvmlInit_v2.

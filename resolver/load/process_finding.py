@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 
-from resolver.load.examine import Examination
-from resolver.load.surroundings import Surroundings
+from resolver.load.finding_context import Surroundings
+from resolver.load.simulation import Examination
 from resolver.model.reason import Code, Reason, Severity
 
 

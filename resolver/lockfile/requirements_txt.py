@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from resolver.errors import UsageError
-from resolver.index.project import Project
+from resolver.index.pyproject import Project
 from resolver.lockfile.requirement_lines import Line, load_lines
 from resolver.model.dependency import parse_dependency
 from resolver.model.stated import Stated

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from resolver.abi.demangle import demangle
 from resolver.abi.diff import TorchDiff, Usage
-from resolver.abi.inspect import Comparison, Inspection, newest_version
+from resolver.abi.inspection import Comparison, Inspection, newest_version
 from resolver.abi.link import WheelLink
 from resolver.abi.verdict import torch_text
 from resolver.model.cuda import DeviceCode

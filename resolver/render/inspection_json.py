@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resolver.abi.diff import TorchDiff
-from resolver.abi.inspect import Comparison, Inspection, newest_version
+from resolver.abi.inspection import Comparison, Inspection, newest_version
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import torch_text
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from resolver.model.check_report import Report
 from resolver.model.plural import counted
 from resolver.model.reason import Reason, Severity
-from resolver.model.report import Report
 from resolver.render import contract
 from resolver.render.render_json import reason_model, target_model
 from resolver.render.render_text import reason_text, target_text

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resolver.model.fault import ErrorReport, Explained
 from resolver.model.outcome import Judgement
+from resolver.model.pasted_error import ErrorReport, Explained
 from resolver.model.plural import counted
 from resolver.model.reason import Severity
 from resolver.render.render_text import reason_text, shortened, step_text, target_text

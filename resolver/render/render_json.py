@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from resolver.model.fault import ErrorReport
 from resolver.model.outcome import Judgement, Outcome, Pair
+from resolver.model.pasted_error import ErrorReport
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target

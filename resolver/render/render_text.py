@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resolver.model.channel import DEFAULT_CHANNEL
-from resolver.model.host import CUDA, PYTHON
+from resolver.model.host_need import CUDA, PYTHON
 from resolver.model.outcome import (
     Alternative,
     Change,

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from resolver.model.outcome import Alternative
 from resolver.model.reason import Grade, Reason
-from resolver.solve.neighbour import MAX_DROPS, MAX_SOLVES, Elsewhere, Neighbours
 from resolver.solve.request import Request
+from resolver.solve.trials import MAX_DROPS, MAX_SOLVES, Elsewhere, Neighbours
 from resolver.solve.workspace import Workspace
 
 _ENOUGH = 3

@@ -11,7 +11,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.reason import Reason
 
 

@@ -19,11 +19,11 @@ from itertools import islice
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 
-from resolver.model.host import HostNeed
-from resolver.solve.after import Nogood
+from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.provider import Provider, accepts
 from resolver.solve.sat import AtMostOne, Sat
+from resolver.solve.solution_rules import Nogood
 
 # Most requirements are met by the newest release that satisfies them: old ones cost to look up.
 _AT_ONCE = 3

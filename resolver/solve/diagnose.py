@@ -14,23 +14,23 @@ from packaging.utils import NormalizedName
 from packaging.version import InvalidVersion, Version
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.model.release import Named
 from resolver.model.target import driver_text
-from resolver.solve.after import Learned
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog, Rejection
-from resolver.solve.dead import find_chain
-from resolver.solve.exclusive import exclusive_pins, order
-from resolver.solve.leaves import Edge, Fact, Leaves, find_leaves
+from resolver.solve.exclusive_pins import exclusive_pins, order
+from resolver.solve.failure_chain import find_chain
+from resolver.solve.minimal_facts import Edge, Fact, Leaves, find_leaves
 from resolver.solve.phantom import not_shown, some_versions
 from resolver.solve.probe import probe
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
 from resolver.solve.provider import Problem, Provider, is_exact
-from resolver.solve.run import Failure, solve
+from resolver.solve.search import Failure, solve
+from resolver.solve.solution_rules import Learned
 from resolver.solve.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
@@ -17,13 +17,13 @@ from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import pinned, public_of
 from resolver.solve.alternatives import find_alternatives
+from resolver.solve.build_advice import build_advice
 from resolver.solve.checks import find_checks
 from resolver.solve.diagnose import unique
-from resolver.solve.neighbour import Elsewhere
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
-from resolver.solve.source import build_advice
 from resolver.solve.strategy import resolve
+from resolver.solve.trials import Elsewhere
 from resolver.solve.workspace import Workspace
 
 

@@ -22,7 +22,7 @@ from resolver.model.version import public_of
 from resolver.solve.candidate import Wanted
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
-from resolver.solve.run import Failure
+from resolver.solve.search import Failure
 
 
 def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:

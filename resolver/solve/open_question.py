@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.reason import Reason
 from resolver.solve.provider import Problem
-from resolver.solve.run import Failure, solve
+from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 

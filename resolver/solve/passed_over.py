@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Outcome, Package, PassedOver
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.release import Release, Subject
@@ -17,7 +17,7 @@ from resolver.model.version import public_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.provider import Problem, is_exact
 from resolver.solve.request import Request
-from resolver.solve.run import Failure, solve
+from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.strategy import base_problem, roots_of
 from resolver.solve.workspace import Workspace

@@ -8,7 +8,7 @@ from typing import Protocol
 from packaging.utils import NormalizedName
 
 from resolver.model.artifact import Artifact, Listing, Metadata
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Grade, Reason
 from resolver.solve.candidate import Bound

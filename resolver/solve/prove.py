@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.proof import Kind, Proof, Step
 from resolver.model.reason import Reason
 from resolver.model.version import public_of
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
-from resolver.solve.leaves import Edge, Fact, Leaves
+from resolver.solve.minimal_facts import Edge, Fact, Leaves
 from resolver.solve.provider import Problem, Provider
 from resolver.solve.workspace import Workspace
 

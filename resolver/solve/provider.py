@@ -14,15 +14,15 @@ from resolvelib.resolvers import RequirementInformation
 
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
-from resolver.model.host import BYTES, CUDA, FILE, HostNeed
+from resolver.model.host_need import BYTES, CUDA, FILE, HostNeed
 from resolver.model.reason import Grade
 from resolver.model.stack import TORCH
 from resolver.model.version import public_of
-from resolver.solve.after import AfterRule
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.catalog import placeholder
 from resolver.solve.phantom import find_phantoms
 from resolver.solve.propagate import Cause, Forced
+from resolver.solve.solution_rules import AfterRule
 from resolver.solve.workspace import Workspace
 
 Information = RequirementInformation[Need, AnyCandidate]

@@ -9,11 +9,11 @@ from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.stack import TORCH
-from resolver.solve.after import STRICT, Nogood
 from resolver.solve.candidate import Candidate
-from resolver.solve.chosen import packages_of
-from resolver.solve.pairs import find_pairs
 from resolver.solve.solution import Solution
+from resolver.solve.solution_files import packages_of
+from resolver.solve.solution_rules import STRICT, Nogood
+from resolver.solve.torch_pairs import find_pairs
 from resolver.solve.workspace import Workspace
 
 

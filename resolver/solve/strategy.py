@@ -12,23 +12,23 @@ from dataclasses import replace
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
-from resolver.model.host import CUDA, FILE, HostNeed
+from resolver.model.host_need import CUDA, FILE, HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Outcome
 from resolver.model.reason import Reason, Severity
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
-from resolver.solve.after import NotTogether, OtherThan, SameVersion
 from resolver.solve.candidate import Bound, Need, Wanted
-from resolver.solve.chosen import assumed_pairs, file_remarks, missing_extras, packages_of
-from resolver.solve.guard import Guarded
+from resolver.solve.import_guard import Guarded
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.open_question import find_open
 from resolver.solve.provider import Problem
 from resolver.solve.request import Request
-from resolver.solve.run import Failure, solve
+from resolver.solve.search import Failure, solve
 from resolver.solve.set_rules import Loads, Verified, pairs_of
 from resolver.solve.solution import Solution
+from resolver.solve.solution_files import assumed_pairs, file_remarks, missing_extras, packages_of
+from resolver.solve.solution_rules import NotTogether, OtherThan, SameVersion
 from resolver.solve.trust import solve_trusted
 from resolver.solve.workspace import Workspace
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from packaging.utils import NormalizedName
 
 from resolver.model.reason import Grade
-from resolver.solve.newest import solve_newest
+from resolver.solve.newest_roots import solve_newest
 from resolver.solve.provider import Problem
-from resolver.solve.run import Failure
+from resolver.solve.search import Failure
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 

@@ -14,7 +14,7 @@ from packaging.version import Version
 from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
-from resolver.model.host import BYTES, FILE, PYTHON, HostNeed
+from resolver.model.host_need import BYTES, FILE, PYTHON, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from resolver.abi.build import extend_history, read_torch_wheel
 from resolver.abi.history import History
+from resolver.abi.history_builder import extend_history, read_torch_wheel
 from resolver.abi.history_file import dump_history
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase

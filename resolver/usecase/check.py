@@ -15,9 +15,9 @@ from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment, load_environment
 from resolver.lockfile.lock_document import LockDocument
 from resolver.lockfile.pins import locked_python, open_lock
+from resolver.model.check_report import Report
 from resolver.model.options import EACH_FORK, LockOptions, TargetOptions
 from resolver.model.reason import Reason
-from resolver.model.report import Report
 from resolver.model.target import Target
 from resolver.usecase import check_lock as locks
 from resolver.usecase.answer import Answer

@@ -11,7 +11,7 @@ from typing import Literal
 
 from packaging.version import Version
 
-from resolver.abi.rules import find_load
+from resolver.abi.load_rules import find_load
 from resolver.abi.shared_object import read_shared_object
 from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
@@ -22,24 +22,24 @@ from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.host.toolkit import find_nvcc
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
-from resolver.load.examine import Examination, MemberRole, examine
 from resolver.load.finding import check_loads
+from resolver.load.finding_context import Surroundings
+from resolver.load.installed_records import check_known_bad, check_records, check_toolkit
 from resolver.load.integrity import check_integrity, find_damage, spare_told
 from resolver.load.merge_findings import join_reported, order_findings
-from resolver.load.object_store import DiskFiles, ObjectStore
+from resolver.load.object_cache import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
-from resolver.load.records import check_known_bad, check_records, check_toolkit
-from resolver.load.surroundings import Surroundings
+from resolver.load.simulation import Examination, MemberRole, examine
+from resolver.model.check_report import Report
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
-from resolver.model.report import Report
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import parse_version
-from resolver.solve.guard import guard_reason
+from resolver.solve.import_guard import guard_reason
 
 _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
 # ``__version__ = '2.11.0+cu130'``, as torchaudio and torchvision write it.

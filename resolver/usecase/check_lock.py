@@ -16,27 +16,27 @@ from resolver.evidence.set_check import Links, check_whole
 from resolver.index.address import redact
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
+from resolver.load.installed_records import check_known_bad, check_skews
 from resolver.load.merge_findings import join_reported, order_findings
-from resolver.load.records import check_known_bad, check_skews
 from resolver.lockfile.lock_document import Kind, LockDocument
 from resolver.lockfile.pin import LockFile, Pin
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import Channel
+from resolver.model.check_report import Report
 from resolver.model.cuda import CudaVersion
-from resolver.model.host import BYTES, HostNeed
+from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
-from resolver.model.report import Report
 from resolver.model.stack import NO_EXTENSIONS, TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound, Need
-from resolver.solve.chosen import file_remarks
-from resolver.solve.guard import guarded
+from resolver.solve.import_guard import guarded
 from resolver.solve.judge import superseded
+from resolver.solve.solution_files import file_remarks
 from resolver.solve.workspace import Workspace
 from resolver.usecase.installed_pins import builds_note, default_files
 from resolver.usecase.named_builds import channel_of, named_builds, named_tags

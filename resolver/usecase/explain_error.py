@@ -11,9 +11,9 @@ from packaging.utils import canonicalize_name
 from resolver.diagnosis.error_report import INSTALLED, explain, find_setting
 from resolver.errors import UsageError
 from resolver.model.cuda import CudaVersion
-from resolver.model.fault import ErrorReport, Explained
 from resolver.model.options import TargetOptions
 from resolver.model.outcome import Judgement
+from resolver.model.pasted_error import ErrorReport, Explained
 from resolver.model.stated import Stated
 from resolver.model.target import Target
 from resolver.solve.request import Request

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from resolver.abi.inspect import Comparison, Inspection, compare_members, inspect_facts
+from resolver.abi.inspection import Comparison, Inspection, compare_members, inspect_facts
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError, IndexFailure, UsageError
 from resolver.lockfile.requirements_txt import parse_requirement

@@ -16,8 +16,8 @@ from packaging.tags import Tag
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.compat.pins import Cell, merge_pins
-from resolver.compat.record import Record, make_record, write_pins, write_snapshot
+from resolver.compat.merge_pins import Cell, merge_pins
+from resolver.compat.snapshot_record import Record, make_record, write_pins, write_snapshot
 from resolver.errors import AbilockError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.requirements_txt import parse_requirement

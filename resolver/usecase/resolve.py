@@ -122,8 +122,8 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     with open_at(request.target) as workspace:
         outcome = strategy.resolve(workspace, wish)
         if outcome.verdict == "conflict":
-            from resolver.solve.relax import find_relaxations
-            from resolver.solve.source import build_advice
+            from resolver.solve.build_advice import build_advice
+            from resolver.solve.relaxations import find_relaxations
 
             relaxations = probe(find_relaxations, workspace, wish, outcome, open_at) or ()
             reasons = outcome.conflict.reasons if outcome.conflict is not None else ()

@@ -26,7 +26,7 @@ from resolver.usecase.open_knowledge import open_knowledge
 from resolver.usecase.world import World
 
 if TYPE_CHECKING:
-    from resolver.abi.store import EvidenceStore
+    from resolver.abi.evidence_cache import EvidenceStore
     from resolver.abi.wheel import WheelFacts
     from resolver.evidence.wheel_evidence import WheelEvidence
     from resolver.evidence.wheel_reader import Opener
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from resolver.index.credential import Credential
     from resolver.index.http import HttpClient
     from resolver.index.keyring import AskKeyring
-    from resolver.index.pages import PageReader
-    from resolver.index.project import Project
+    from resolver.index.page_reader import PageReader
+    from resolver.index.pyproject import Project
     from resolver.index.settings import Settings
     from resolver.solve.workspace import Workspace
     from resolver.wheelfile.byte_source import ByteSource
@@ -136,8 +136,8 @@ class Session:
 
         Raises UsageError for settings that cannot be used.
         """
-        from resolver.index.layer import Host
         from resolver.index.settings import load_settings
+        from resolver.index.settings_layer import Host
 
         world = self.world
         host = Host(environ=world.environ, cwd=world.cwd, home=world.home, prefix=world.prefix)
@@ -155,7 +155,7 @@ class Session:
     @cached_property
     def project(self) -> Project:
         """The nearest ``pyproject.toml``. Raises UsageError where it cannot be used."""
-        from resolver.index.project import load_project
+        from resolver.index.pyproject import load_project
 
         return load_project(self.world.cwd)
 
@@ -199,14 +199,14 @@ class Session:
     @cached_property
     def reader(self) -> PageReader:
         """What reads the pages of indexes, each once."""
-        from resolver.index.pages import PageReader
+        from resolver.index.page_reader import PageReader
 
         return PageReader(self.http, self.cache, offline=self.offline)
 
     @cached_property
     def store(self) -> EvidenceStore | None:
         """What the bytes of wheels said before."""
-        from resolver.abi.store import EvidenceStore
+        from resolver.abi.evidence_cache import EvidenceStore
 
         return None if self.cache_dir is None else EvidenceStore(self.cache_dir)
 
@@ -330,7 +330,7 @@ def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False
     Raises UsageError where there is no way to its bytes, DamagedData and IndexFailure as reading
     does.
     """
-    from resolver.abi.inspect import read_evidence
+    from resolver.abi.inspection import read_evidence
     from resolver.index.http import OFFLINE_HINT
     from resolver.wheelfile.wheel_errors import DamagedWheel
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from packaging.version import InvalidVersion, Version
 
-from resolver.compat.gpu import find_gpu, nearest_gpu
-from resolver.compat.rules import nearest_cuda
+from resolver.compat.cuda_rules import nearest_cuda
+from resolver.compat.gpu_name import find_gpu, nearest_gpu
 from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
-from resolver.index.project import TARGET_KEYS, Project
+from resolver.index.pyproject import TARGET_KEYS, Project
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import PlatformOptions, TargetOptions

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name
 
+from resolver.abi.bundled_evidence import DIRECTORY, EvidencePack
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
-from resolver.abi.pack import DIRECTORY, EvidencePack
-from resolver.compat.load import Problem, knowledge_path
+from resolver.compat.load_facts import Problem, knowledge_path
 from resolver.compat.validate import validate
 from resolver.errors import KnowledgeError, UsageError
-from resolver.index.source import library_endpoint
+from resolver.index.index_source import library_endpoint
 
 _ANY = ("channels.toml", "cuda.toml")
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from resolver.abi.build import extend_history, has_cxx11_abi, read_torch_wheel
 from resolver.abi.history import History, digest_of
+from resolver.abi.history_builder import extend_history, has_cxx11_abi, read_torch_wheel
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, dump_history, load_history
 from resolver.abi.name_table import NameTable
 from resolver.errors import KnowledgeError

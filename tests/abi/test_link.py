@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.rules import find_load
+from resolver.abi.load_rules import find_load
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.verdict import check_torch, link_evidence, torch_text
 from resolver.errors import KnowledgeError

@@ -17,13 +17,13 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from packaging.version import Version
 
-from resolver.abi.core import check_core, read_core
 from resolver.abi.diff import diff_torch
 from resolver.abi.elf import Prefix, read_elf
 from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.history_file import load_history
-from resolver.abi.inspect import compare_members
+from resolver.abi.inspection import compare_members
 from resolver.abi.link import link_wheel
+from resolver.abi.torch_core import check_core, read_core
 from resolver.abi.wheel import native_entries, probe_member, probe_wheel
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import DeviceCode

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.abi.build import read_torch_wheel
+from resolver.abi.history_builder import read_torch_wheel
 from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
 from resolver.abi.symbol import is_torch_symbol

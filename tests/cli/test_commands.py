@@ -17,7 +17,7 @@ from resolver import __version__
 from resolver.cli.app import command
 from resolver.cli.knowledge import Kind
 from resolver.cli.lazy import LazyGroup, load
-from resolver.compat.load import knowledge_path
+from resolver.compat.load_facts import knowledge_path
 from resolver.render.render_json import load_schema
 from tests.cli.conftest import TARGET, Result, clean_environment
 from tests.support.commands import commands

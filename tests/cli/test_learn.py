@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.compat.load import knowledge_path
+from resolver.compat.load_facts import knowledge_path
 from tests.cli.conftest import Result
 from tests.support.server import Server
 from tests.support.wheels import build_wheel

@@ -14,9 +14,9 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.model.command import Command
 from resolver.model.cuda import CudaVersion
-from resolver.model.fault import ErrorReport
 from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement, Pair
+from resolver.model.pasted_error import ErrorReport
 from resolver.model.reason import Grade
 from resolver.render.render_error import error_text
 from tests.support.fakes import make_reason, make_target

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.index.project import KEYS
+from resolver.index.pyproject import KEYS
 from tests.cli.test_errors import Run
 from tests.support.wheels import build_wheel
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolver.errors import UsageError
-from resolver.index.project import Project
+from resolver.index.pyproject import Project
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.requirement_lines import logical_lines
 from resolver.lockfile.requirements_txt import collect, load_requirements

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.compat.record import Record, write_snapshot
+from resolver.compat.snapshot_record import Record, write_snapshot
 
 CHANNELS = """
 [[channel]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from resolver.compat import schema
-from resolver.compat.load import Problem, read_file
+from resolver.compat.load_facts import Problem, read_file
 from tests.compat.conftest import (
     BAD,
     BUILDS,

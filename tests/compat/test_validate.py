@@ -9,9 +9,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from resolver.compat.record import write_pins, write_snapshot
+from resolver.compat.snapshot_record import write_pins, write_snapshot
 from resolver.compat.validate import validate
-from resolver.index.source import library_endpoint
+from resolver.index.index_source import library_endpoint
 from resolver.usecase.validate_knowledge import validate_knowledge
 from tests.compat.conftest import BAD, BUILDS, CHANNELS, CUDA, GOOD, GPUS, torch_record
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resolver.abi.wheel import Member
-from resolver.model.host import CUDA, GPU, HostNeed
+from resolver.model.host_need import CUDA, GPU, HostNeed
 from resolver.model.reason import Code, Reason, Severity
 from tests.abi.columns import CLONE
 from tests.evidence.world import World, facts, file, member, metadata, torch

@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from resolver.model.cuda import CudaVersion, DeviceCode
-from resolver.model.host import CUDA, GPU, HostNeed
+from resolver.model.host_need import CUDA, GPU, HostNeed
 from resolver.model.knowledge import Build
 from resolver.model.outcome import Pair
 from resolver.model.reason import Grade

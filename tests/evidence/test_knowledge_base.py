@@ -10,10 +10,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.history_file import dump_history
-from resolver.abi.pack import EvidencePack
-from resolver.compat.load import knowledge_path
-from resolver.compat.record import write_pins
+from resolver.compat.load_facts import knowledge_path
+from resolver.compat.snapshot_record import write_pins
 from resolver.errors import KnowledgeError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.usecase.open_knowledge import open_knowledge

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from resolver.abi.pack import EvidencePack
-from resolver.abi.store import EvidenceStore
+from resolver.abi.bundled_evidence import EvidencePack
+from resolver.abi.evidence_cache import EvidenceStore
 from resolver.errors import KnowledgeError
 from resolver.evidence.wheel_reader import WheelReader
-from resolver.model import host
+from resolver.model import host_need
 from resolver.model.artifact import Artifact
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.reason import Code, Grade, Reason
 from resolver.solve.candidate import Bound
 from resolver.wheelfile.byte_source import ByteSource, FileSource
@@ -133,7 +133,7 @@ def unread(needs: Sequence[HostNeed | Bound]) -> Reason:
     """That a file be read, where nothing else is needed."""
     (need,) = needs
     assert isinstance(need, HostNeed)
-    assert need.fact == host.BYTES
+    assert need.fact == host_need.BYTES
     assert need.reason is not None
     assert need.reason.is_open
     return need.reason
@@ -233,7 +233,7 @@ def test_a_refusal_by_a_sibling_says_so() -> None:
 def test_a_name_says_more_of_cuda_than_a_sibling() -> None:
     evidence = sibling_world(CLONE, needed=("libcudart.so.13",)).evidence()
     needs = evidence.needs(LOCAL, metadata(LOCAL))
-    assert [need.fact for need in needs if isinstance(need, HostNeed)] == [host.BYTES]
+    assert [need.fact for need in needs if isinstance(need, HostNeed)] == [host_need.BYTES]
 
 
 def test_a_sibling_s_answer_makes_the_failure_no_news() -> None:

@@ -10,7 +10,7 @@ from packaging.version import Version
 from resolver.evidence.stand_in import sibling_files
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.host import BYTES, CUDA, GPU, HostNeed
+from resolver.model.host_need import BYTES, CUDA, GPU, HostNeed
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Code, Grade
 from resolver.solve.candidate import Bound

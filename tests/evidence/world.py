@@ -17,11 +17,11 @@ from packaging.tags import parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.elf import ElfFacts
+from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.history import digest_of
 from resolver.abi.history_file import dump_history
-from resolver.abi.pack import EvidencePack
-from resolver.abi.store import EvidenceStore
 from resolver.abi.wheel import Depth, Member, WheelFacts
 from resolver.errors import IndexFailure, Unreachable
 from resolver.evidence.knowledge_base import KnowledgeBase

@@ -12,18 +12,18 @@ from typing import Any
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from resolver.compat.load import load_knowledge
+from resolver.compat.load_facts import load_knowledge
 from resolver.compat.target_rules import TargetRules
 from resolver.model.knowledge import Knowledge, Successor
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.render.render_text import judgement_text, outcome_text
+from resolver.solve.build_advice import build_advice
 from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
-from resolver.solve.relax import find_relaxations
+from resolver.solve.relaxations import find_relaxations
 from resolver.solve.request import Request
-from resolver.solve.source import build_advice
 from resolver.solve.strategy import resolve
 from resolver.solve.workspace import Workspace
 from tests.support.fakes import (

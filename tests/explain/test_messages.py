@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from resolver.diagnosis.paste_parser import causes, parse_paste
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.model.fault import KnownMessage, MissingLibrary
 from resolver.model.message import Message
+from resolver.model.pasted_error import KnownMessage, MissingLibrary
 
 BASE = KnowledgeBase()
 MESSAGES = BASE.messages
 
 
 def examples() -> dict[str, list[str]]:
-    from resolver.compat.load import load_file
+    from resolver.compat.load_facts import load_file
     from resolver.compat.schema_message import MessagesFile
 
     facts = load_file(BASE.root, "messages.toml", MessagesFile).message

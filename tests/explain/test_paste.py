@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resolver.diagnosis.paste_parser import parse_paste, projects_of
-from resolver.model.fault import (
+from resolver.model.pasted_error import (
     CompatLibrary,
     Fault,
     KnownMessage,

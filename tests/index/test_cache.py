@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData
 from resolver.index.cache import Cache, Entry
-from resolver.index.page import Link, listing_of_links
-from resolver.index.record import dump_listing, parse_record
+from resolver.index.cache_format import dump_listing, parse_record
+from resolver.index.simple_page import Link, listing_of_links
 
 PKG = canonicalize_name("pkg")
 

@@ -17,8 +17,8 @@ from resolver.index.cache import Cache
 from resolver.index.client import ChannelIndex
 from resolver.index.filename import parse_filename
 from resolver.index.http import HttpClient
+from resolver.index.index_source import IndexSource, Role
 from resolver.index.settings import Settings
-from resolver.index.source import IndexSource, Role
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import Channel
 from tests.support.server import JSON, Reply, Server

@@ -18,7 +18,7 @@ import pytest
 
 from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable, UsageError
 from resolver.index.credential import Credential
-from resolver.index.failure import Bounds
+from resolver.index.fetch_failure import Bounds
 from resolver.index.http import HttpClient
 from tests.index.conftest import BOUNDS
 from tests.support.server import Reply, Server, gzip_bomb, ranged

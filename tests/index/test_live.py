@@ -12,9 +12,9 @@ from packaging.utils import canonicalize_name
 from resolver.index.cache import Cache
 from resolver.index.client import ChannelIndex
 from resolver.index.http import HttpClient
-from resolver.index.page import parse_page
+from resolver.index.index_source import library_endpoint
 from resolver.index.settings import Settings
-from resolver.index.source import library_endpoint
+from resolver.index.simple_page import parse_page
 from tests.index.test_client import FakeSnapshot
 
 pytestmark = pytest.mark.live

@@ -8,10 +8,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable
+from resolver.index.cache_format import dump_metadata, parse_metadata_record
 from resolver.index.filename import parse_filename
 from resolver.index.http import HttpClient
 from resolver.index.metadata import fetch_metadata, load_metadata, parse_metadata
-from resolver.index.record import dump_metadata, parse_metadata_record
 from resolver.model.artifact import Artifact, Metadata
 from tests.support.server import Reply, Server, ranged
 from tests.support.wheels import BuiltWheel, build_wheel

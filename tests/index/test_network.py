@@ -8,7 +8,7 @@ import certifi
 import pytest
 
 from resolver.errors import UsageError
-from resolver.index.failure import Bounds
+from resolver.index.fetch_failure import Bounds
 from resolver.index.network import check_variables, open_client
 
 PROXY = "write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"

@@ -16,8 +16,8 @@ from resolver.index.cache import Cache
 from resolver.index.client import ChannelIndex
 from resolver.index.github import Repository, parse_assets, repository_of
 from resolver.index.http import HttpClient
+from resolver.index.index_source import IndexSource
 from resolver.index.settings import Settings
-from resolver.index.source import IndexSource
 from resolver.model.artifact import Artifact
 from tests.index.test_client import FakeSnapshot
 

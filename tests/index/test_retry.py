@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolver.index.failure import Bounds, Failed
+from resolver.index.fetch_failure import Bounds, Failed
 from resolver.index.retry import retried
 
 BOUNDS = Bounds(attempts=4, first_wait=1.0, longest_wait=3.0)

@@ -9,9 +9,9 @@ import pytest
 
 from resolver.errors import UsageError
 from resolver.index.credential import Credential
-from resolver.index.layer import Host
+from resolver.index.index_source import IndexSource
 from resolver.index.settings import Settings, load_settings
-from resolver.index.source import IndexSource
+from resolver.index.settings_layer import Host
 from resolver.model.options import IndexOptions
 
 
@@ -459,7 +459,7 @@ def test_keyring_provider_that_is_none(machine: Machine) -> None:
 
 def test_the_public_index_is_read_without_its_library() -> None:
     program = (
-        "import sys\nfrom resolver.index.source import library_endpoint\n"
+        "import sys\nfrom resolver.index.index_source import library_endpoint\n"
         "read = library_endpoint()\nassert 'pypi_simple' not in sys.modules\n"
         "import pypi_simple\nassert read == pypi_simple.PYPI_SIMPLE_ENDPOINT\n"
     )

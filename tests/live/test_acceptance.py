@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from resolver.abi.bundled_evidence import reduce_facts
 from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
-from resolver.abi.pack import reduce_facts
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import probe_wheel
 from resolver.evidence.knowledge_base import KnowledgeBase

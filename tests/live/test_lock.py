@@ -12,7 +12,7 @@ import httpx
 import pytest
 from packaging.pylock import Package, PackageWheel
 
-from resolver.index.source import library_endpoint
+from resolver.index.index_source import library_endpoint
 from resolver.lockfile.pylock import load_lock
 from tests.live.conftest import Command
 from tests.support.lockcheck import check_lock

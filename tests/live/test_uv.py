@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 
-from resolver.index.source import library_endpoint
+from resolver.index.index_source import library_endpoint
 from tests.support.cache_home import cache_home
 from tests.support.lockcheck import Facts, check_text, facts_of
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from resolver.abi.shared_object import read_shared_object
+from resolver.load.library_search import LoaderHost
 from resolver.load.process import Process
-from resolver.load.search import LoaderHost
 from resolver.model.shared_object import SharedObject
 
 RECORDED = Path(__file__).with_name("recorded.json")

@@ -20,9 +20,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver import api
-from resolver.abi.pack import EvidencePack
+from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.wheel import WheelFacts
-from resolver.compat.record import Record, make_record, write_snapshot
+from resolver.compat.snapshot_record import Record, make_record, write_snapshot
 from resolver.lockfile.pin import Pin
 from resolver.model.artifact import Artifact, Metadata
 from resolver.usecase.pick_file import choose

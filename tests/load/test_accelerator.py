@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.compat.load import load_knowledge
+from resolver.compat.load_facts import load_knowledge
 from resolver.errors import UsageError
 from resolver.host import gpu as accelerator
 from resolver.host.gpu import Accelerator, Device, Toolkit

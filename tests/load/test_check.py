@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from resolver.compat.load import load_knowledge
+from resolver.compat.load_facts import load_knowledge
 from resolver.errors import UsageError
 from resolver.host.dynamic_loader import probe_loader
 from resolver.load.environment import load_environment
-from resolver.load.search import LoaderHost
+from resolver.load.library_search import LoaderHost
+from resolver.model.check_report import Report
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.reason import Code, Reason, Severity
-from resolver.model.report import Report
 from resolver.usecase import check_environment
 from tests.load.world import HOST, World, elf
 from tests.support.fakes import make_reason, make_tuple

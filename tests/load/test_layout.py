@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from resolver.load.environment import Environment, load_environment
-from resolver.load.search import LoaderHost
+from resolver.load.library_search import LoaderHost
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code
 from resolver.usecase import check_environment

@@ -14,9 +14,9 @@ from packaging.version import Version
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.pin import LockFile, Pin
 from resolver.model.artifact import Artifact
-from resolver.model.host import GPU, HostNeed
+from resolver.model.check_report import Report
+from resolver.model.host_need import GPU, HostNeed
 from resolver.model.reason import Code, Reason
-from resolver.model.report import Report
 from resolver.usecase.check_lock import judge_pins
 from tests.solve.random_case import Case, make_case
 from tests.support.fakes import FakeIndex, FakeRules, make_reason, make_workspace, pins, verdict

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from resolver.compat.load import knowledge_path
+from resolver.compat.load_facts import knowledge_path
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.preload import find_rule

@@ -12,7 +12,7 @@ from resolver.abi.shared_object import read_shared_object
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.load.environment import load_environment
-from resolver.model.report import Report
+from resolver.model.check_report import Report
 from resolver.usecase.check_environment import simulate
 from tests.abi.elf_builder import Elf
 

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resolver.model.artifact import Artifact
-from resolver.model.host import GPU, HostNeed
+from resolver.model.host_need import GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Conflict, Outcome, Pair
 from resolver.model.reason import Grade, Reason

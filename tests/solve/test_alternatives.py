@@ -18,7 +18,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.model.command import Repeated
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.host import CUDA, HostNeed
+from resolver.model.host_need import CUDA, HostNeed
 from resolver.model.knowledge import CudaRelease, KnownTuple, Successor
 from resolver.model.outcome import Alternative, Change, Outcome, Pair
 from resolver.model.reason import Grade, Reason, Severity
@@ -26,10 +26,10 @@ from resolver.model.target import Target
 from resolver.render.render_text import step_text
 from resolver.solve.candidate import Bound
 from resolver.solve.judge import judge
-from resolver.solve.near import Distance, distance
-from resolver.solve.neighbour import MAX_DROPS, MAX_SOLVES
+from resolver.solve.release_window import Window
 from resolver.solve.strategy import attempt, resolve
-from resolver.solve.window import Window
+from resolver.solve.trials import MAX_DROPS, MAX_SOLVES
+from resolver.solve.version_distance import Distance, distance
 from tests.solve.brute import Rulebook, solvable
 from tests.solve.test_random import ENVIRONMENT, indexes, quick, requests
 from tests.support.fakes import (
@@ -252,7 +252,7 @@ def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         calls.append(given)
         return attempt(*given)
 
-    monkeypatch.setattr("resolver.solve.neighbour.attempt", counted)
+    monkeypatch.setattr("resolver.solve.trials.attempt", counted)
     assert find(text, *(f"{name}==1" for name in names)) == []
     assert len(calls) == 2 * (MAX_SOLVES + MAX_DROPS)  # asked twice
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from packaging.utils import canonicalize_name
 
-from resolver.compat.load import load_knowledge
+from resolver.compat.load_facts import load_knowledge
 from resolver.compat.target_rules import TargetRules
 from resolver.model.reason import Code, Severity
 from resolver.model.target import Target

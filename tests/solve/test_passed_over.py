@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolver.model.host import CUDA, HostNeed
+from resolver.model.host_need import CUDA, HostNeed
 from resolver.solve.passed_over import find_passed_over
 from resolver.solve.strategy import resolve
 from tests.support.fakes import (

@@ -10,13 +10,13 @@ from hypothesis import given, note
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Conflict
 from resolver.model.proof import Proof
 from resolver.solve.candidate import Bound
 from resolver.solve.diagnose import minimal_roots
-from resolver.solve.leaves import find_leaves
-from resolver.solve.run import Failure, solve
+from resolver.solve.minimal_facts import find_leaves
+from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.strategy import base_problem, roots_of
 from tests.explain.scenes import SCENES

@@ -6,7 +6,7 @@ import pytest
 
 from resolver.solve.propagate import Forced, propagate
 from resolver.solve.provider import Problem, Provider
-from resolver.solve.run import Failure, solve
+from resolver.solve.search import Failure, solve
 from resolver.solve.strategy import roots_of
 from resolver.solve.workspace import Workspace
 from tests.support.fakes import make_request, make_workspace

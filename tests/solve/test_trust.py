@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resolver.errors import IndexFailure
-from resolver.model.host import BYTES, HostNeed
+from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.outcome import Outcome, Pair
 from resolver.model.reason import Code, Grade, Severity
 from resolver.solve.candidate import Bound, Need

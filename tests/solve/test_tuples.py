@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resolver.errors import Unreachable
-from resolver.model.host import GPU, HostNeed
+from resolver.model.host_need import GPU, HostNeed
 from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade

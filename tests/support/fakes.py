@@ -37,7 +37,7 @@ from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.dependency import parse_dependencies
-from resolver.model.host import HostNeed
+from resolver.model.host_need import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple, SkewGroup
 from resolver.model.outcome import Check, Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from resolver.index.failure import Bounds
+from resolver.index.fetch_failure import Bounds
 from resolver.index.http import Answer, HttpClient, _Task
 
 if TYPE_CHECKING:

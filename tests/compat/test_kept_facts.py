@@ -1,0 +1,85 @@
+"""Parsed facts in the cache: the same as those of the files, and never of other files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from resolver.compat import load_facts
+from resolver.compat.kept_facts import kept
+from resolver.compat.load_facts import knowledge_path, load_knowledge
+from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.model.knowledge import Knowledge
+
+
+@pytest.fixture(autouse=True)
+def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_facts, "_loaded", {})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "channels.toml"
+    path.write_text("one")
+    return path
+
+
+def test_what_ships_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_knowledge(cache_dir=tmp_path)
+    monkeypatch.setattr(load_facts, "_loaded", {})
+    monkeypatch.setattr(load_facts, "_parse", lambda _: pytest.fail("read again"))
+    second = load_knowledge(cache_dir=tmp_path)
+    names = [field.name for field in fields(Knowledge) if field.name != "snapshot"]
+    assert [getattr(first, name) for name in names] == [getattr(second, name) for name in names]
+    assert list(first.cuda) == list(second.cuda)
+    rules = KnowledgeBase(cache_dir=tmp_path)
+    again = KnowledgeBase(cache_dir=tmp_path)
+    assert rules.load_rules == again.load_rules == KnowledgeBase().load_rules
+    assert rules.preloads == again.preloads == KnowledgeBase().preloads
+    assert rules.system_libraries == again.system_libraries == KnowledgeBase().system_libraries
+    assert {path.name for path in (tmp_path / "facts").iterdir()} == {
+        "knowledge.pickle",
+        "load_rules.pickle",
+        "preloads.pickle",
+        "system_libraries.pickle",
+    }
+
+
+def test_a_changed_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "knowledge"
+    ignored = shutil.ignore_patterns("*.xz", "*.jsonl", "wheels")
+    shutil.copytree(knowledge_path(), copy, ignore=ignored)
+    assert load_knowledge(copy, cache_dir=tmp_path).gpus
+    state = (copy / "gpus.toml").stat()
+    text = (copy / "gpus.toml").read_text(encoding="utf-8")
+    (copy / "gpus.toml").write_text(text.replace("Tesla V100", "Tesla V999"), encoding="utf-8")
+    os.utime(copy / "gpus.toml", ns=(state.st_atime_ns, state.st_mtime_ns))
+    monkeypatch.setattr(load_facts, "_loaded", {})
+    (changed,) = (g for g in load_knowledge(copy, cache_dir=tmp_path).gpus if g.id == "v100")
+    assert "Tesla V999" in changed.names
+
+
+def test_damage_is_absence(tmp_path: Path, source: Path) -> None:
+    assert kept(tmp_path, "part", [source], lambda: {"a"}) == {"a"}
+    place = tmp_path / "facts" / "part.pickle"
+    whole = place.read_bytes()
+    for data in (b"", whole[:40], whole[:-1], whole[:-3] + b"xyz", bytes(len(whole))):
+        place.write_bytes(data)
+        assert kept(tmp_path, "part", [source], lambda: {"b"}) == {"b"}
+        place.write_bytes(whole)
+        assert kept(tmp_path, "part", [source], lambda: {"b"}) == {"a"}
+
+
+def test_only_facts_are_made_from_it(tmp_path: Path, source: Path) -> None:
+    kept(tmp_path, "part", [source], lambda: [source])  # a Path is no part of a fact
+    assert kept(tmp_path, "part", [source], lambda: ["another"]) == ["another"]
+
+
+def test_nowhere_to_keep_it(source: Path) -> None:
+    assert kept(None, "part", [source], lambda: "made") == "made"
+    assert kept(source, "part", [source], lambda: "made") == "made"
+    assert source.read_text() == "one"
