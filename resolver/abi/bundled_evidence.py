@@ -17,7 +17,7 @@ from packaging.utils import NormalizedName, parse_wheel_filename
 from packaging.version import Version
 
 from resolver.abi.evidence_cache import facts_from_json, facts_to_json
-from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.symbol import may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.errors import KnowledgeError
 
@@ -121,7 +121,7 @@ def reduce_facts(facts: WheelFacts) -> WheelFacts:
 def _reduce(member: Member, own: set[str]) -> Member:
     if member.facts is None:
         return member
-    kept = frozenset(n for n in member.facts.undefined if n not in own and is_torch_symbol(n))
+    kept = frozenset(n for n in member.facts.undefined if n not in own and may_be_torchs(n))
     return replace(
         member,
         facts=replace(member.facts, undefined=kept, weak=frozenset(), defined=frozenset()),

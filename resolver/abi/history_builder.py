@@ -14,7 +14,7 @@ from dataclasses import replace
 from packaging.utils import parse_wheel_filename
 
 from resolver.abi.history import BuildFile, History, TorchBuild, digest_of
-from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.symbol import may_be_torchs
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.cuda import CudaVersion
 from resolver.wheelfile.byte_source import ByteSource
@@ -48,7 +48,7 @@ def read_torch_wheel(
         for member in sorted(members, key=lambda member: member.path, reverse=True)
         if member.facts is not None
         for name in member.facts.defined
-        if is_torch_symbol(name)
+        if may_be_torchs(name)
     }
     _name, version, _build, tags = parse_wheel_filename(filename)
     machine = next(iter(tags)).platform.rsplit("linux", 1)[-1].split("_", 1)[-1]

@@ -19,7 +19,7 @@ from resolver.abi.load_rules import (
     choice_for_torch,
     find_load,
 )
-from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.symbol import is_torch_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
@@ -27,12 +27,17 @@ from resolver.model.load_knowledge import LoadRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberLink:
-    """One member: the symbols it needs of torch, sorted, and the builds that export them all."""
+    """One member: the symbols it needs of torch, sorted, and the builds that export them all.
+
+    ``unowned`` are symbols about torch's types that no member defines and no torch exports: whose
+    they are is not known.
+    """
 
     member: Member
     load: MemberLoad
     symbols: tuple[str, ...]
     mask: int
+    unowned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,11 @@ class WheelLink:
         return tuple(sorted({name for link in self.members for name in link.symbols}))
 
     @cached_property
+    def unowned(self) -> tuple[str, ...]:
+        """The distinct symbols of its members whose owner is not known, sorted."""
+        return tuple(sorted({name for link in self.members for name in link.unowned}))
+
+    @cached_property
     def every_mask(self) -> int:
         """The builds with which every member links, whatever the load rules say."""
         mask = self.builds
@@ -75,6 +85,11 @@ class WheelLink:
             if not group[0].load.optional:
                 mask &= self._group_mask(group)
         return mask
+
+    @cached_property
+    def binding(self) -> bool:
+        """Whether torch decides if the package loads: a member that must load needs symbols."""
+        return any(link.symbols and not link.load.optional for link in self.members)
 
     def missing(self, column: int, *, every: bool = False) -> tuple[str, ...]:
         """The symbols that keep the package from loading with one build, sorted.
@@ -225,14 +240,27 @@ def link_wheel(
     links: list[MemberLink] = []
     for member in wheel.members:
         names = member.facts.undefined if member.facts is not None else frozenset()
-        symbols = tuple(sorted(n for n in names if n not in own and is_torch_symbol(n)))
+        symbols, unowned = [], []
         mask = history.all_builds
-        for name in symbols:
-            if name not in masks:
-                masks[name] = history.mask(name)
-            mask &= masks[name]
-        load = find_load(rules, wheel.filename, member.path)
-        links.append(MemberLink(member=member, load=load, symbols=symbols, mask=mask))
+        for name in sorted(name for name in names if name not in own and may_be_torchs(name)):
+            found = masks.get(name)
+            if found is None:
+                found = history.mask(name)
+            if not found and not is_torch_symbol(name):
+                unowned.append(name)
+                continue
+            masks[name] = found
+            mask &= found
+            symbols.append(name)
+        links.append(
+            MemberLink(
+                member=member,
+                load=find_load(rules, wheel.filename, member.path),
+                symbols=tuple(symbols),
+                mask=mask,
+                unowned=tuple(unowned),
+            )
+        )
     builds = sum(1 << i for i, build in enumerate(history.builds) if build.machine == machine)
     return WheelLink(
         wheel=wheel,

@@ -1,21 +1,78 @@
-"""Which symbols are torch's: by namespace, never by "some torch exports it".
+"""Whose a symbol is: by the scope that it is declared in, never by "some torch exports it".
 
 torch's libraries also leak templates of libstdc++ and of their static dependencies, so presence in
-an export table says nothing about whose symbol it is.
+an export table says nothing about whose symbol it is. Nor do the types among its arguments: a
+kernel that takes a Tensor belongs to who wrote it.
+
+Source: Itanium C++ ABI, 5.1 (mangling): a name is its scopes from the outside in, each a length and
+an identifier; what stands before them says what kind of name it is.
 """
 
 from __future__ import annotations
 
 import re
 
-# Itanium C++ ABI, 5.1.2: a <source-name> is its length, then the identifier; a length is never the
-# tail of a longer number ("12attention" is not "at").
-_NAMESPACE = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2)")
+from resolver.abi.demangle import demangle
+
+# What may stand between "_Z" and the scopes. Tables and type information are their class's, a guard
+# and what is local to a function are the function's, a thunk is the method's that it leads to.
+_OFFSET = r"(?:h[n\d]+_|v[n\d]+_[n\d]+_)"
+_KIND = rf"_Z(?:T[VTISCWH]|G[VR]|T{_OFFSET}|Tc{_OFFSET}{{2}})?Z*"
+_TORCH = re.compile(_KIND + r"N[KVrRO]*(?:2at|3c10|5torch|6caffe2)")
+_STANDARD = re.compile(_KIND + r"(?:N[KVrRO]*)?S[tabsiod]")
+# Code of other projects that torch contains, and what a compiler makes for its own use, which no
+# header can declare. Who needs it has a copy of his own.
+_CONTAINED = re.compile(
+    _KIND
+    + r"(?:N[KVrRO]*)?L?(?:\d+(?:_GLOBAL__|__nv_|__device_stub_)|14at_cuda_detail|6thrust|3cub"
+    r"|4cuda|7cutlass|9__gnu_cxx|4gloo|8nlohmann|10fbgemm_gpu|4mslk)"
+)
+# Type information of a type that has no name of its own (a function's, a pointer's).
+_UNNAMED = re.compile(r"_ZT[IS][^N\d]")
+
+# A length is never the tail of a longer number ("12attention" is not "at").
+_MENTION = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2)")
 _C_NAME = re.compile(r"(?:aoti_torch_|torch_|THP)")
+_CXX_NAME = re.compile(r"_Z\d+THP")
+
+# The old std::string ("Ss") in a declaration; the new one is written std::__cxx11::string.
+_OLD_STRING = re.compile(r"\bstd::(?:string\b|basic_string<)")
+_NEW_STRING = re.compile(r"__cxx11\b|\[abi:cxx11\]")
 
 
 def is_torch_symbol(name: str) -> bool:
-    """Whether ``name`` (mangled, without a version) belongs to torch's own namespaces."""
+    """Whether ``name`` (mangled, without a version) is declared in torch's own namespaces.
+
+    A torch that does not export it lacks it.
+    """
     if name.startswith("_Z"):
-        return _NAMESPACE.search(name) is not None
+        return _TORCH.match(name) is not None or _CXX_NAME.match(name) is not None
     return _C_NAME.match(name) is not None
+
+
+def mentions_torch(name: str) -> bool:
+    """Whether a symbol of somebody's is about torch's types: only torch's exports tell whose.
+
+    pybind11's casters of them are torch's, a function of QUTLASS that takes a Tensor is not.
+    """
+    return (
+        name.startswith("_Z")
+        and not is_torch_symbol(name)
+        and _MENTION.search(name) is not None
+        and not any(kind.match(name) for kind in (_STANDARD, _CONTAINED, _UNNAMED))
+    )
+
+
+def may_be_torchs(name: str) -> bool:
+    """Whether a symbol is torch's, or is where torch exports it: what a history has to hold."""
+    return is_torch_symbol(name) or mentions_torch(name)
+
+
+def string_abi(name: str) -> bool | None:
+    """The C++11 ABI that a symbol names: True the new std::string, False the old, None neither."""
+    if "Ss" not in name and "basic_string" not in name and "cxx11" not in name:
+        return None
+    declaration = demangle(name)
+    if _NEW_STRING.search(declaration):
+        return True
+    return False if _OLD_STRING.search(declaration) else None

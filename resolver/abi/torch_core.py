@@ -13,8 +13,8 @@ from packaging.version import Version
 
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import file_text, torch_text
+from resolver.abi.symbol import may_be_torchs
+from resolver.abi.verdict import file_text, works_with
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Release, Subject, release_of
@@ -54,7 +54,7 @@ def read_core(source: ByteSource, *, filename: str, sha256: str | None) -> CoreE
         filename=filename,
         sha256=sha256,
         libraries=frozenset(found),
-        names=frozenset(n for names in found.values() for n in names if is_torch_symbol(n)),
+        names=frozenset(n for names in found.values() for n in names if may_be_torchs(n)),
     )
 
 
@@ -99,7 +99,7 @@ def _reason(
     found = {name: _instead(core, name) for name in gone}
     first = min(gone, key=lambda name: (not found[name], name))
     more = f"; and {len(gone) - 1} more" if len(gone) > 1 else ""
-    works = torch_text(link, link.mask)
+    works = works_with(link)
     return Reason(
         code=Code.MISSING_SYMBOL,
         subject=subject or release_of(link.wheel.filename),

@@ -10,6 +10,7 @@ from resolver.abi.demangle import demangle, likeness, overloads
 from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.load_rules import choice_for_torch
+from resolver.abi.symbol import string_abi
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release, Subject, release_of
 from resolver.model.stack import TORCH
@@ -65,6 +66,14 @@ def link_evidence(link: WheelLink, match: Match) -> str:
     return f"{which} of {_file(link)} are exported by {_build(match.build)}{rest}; links, not run"
 
 
+def works_with(link: WheelLink) -> str | None:
+    """The releases that the package loads with: ``torch >=2.9,<2.10``.
+
+    None where none that was read does, and where no member that must load needs torch.
+    """
+    return torch_text(link, link.mask) if link.binding else None
+
+
 def torch_range(link: WheelLink, mask: int) -> TorchRange | None:
     """The releases of a mask; None where there is none."""
     return TorchRange.of(set(link.releases(mask)), link.releases(link.builds))
@@ -109,6 +118,24 @@ def _missing_symbol(
     if severity is Severity.FATAL:
         mask = link.mask
     works = torch_text(link, mask)
+    other = _other_string(symbols, match.build)
+    if other is not None:
+        needs, there = ("old", "new") if match.build.cxx11_abi else ("new", "old")
+        return Reason(
+            code=Code.CXX11_ABI,
+            severity=severity,
+            subject=subject,
+            object=torch,
+            member=members[0].member.path,
+            needs=f"a torch with the {needs} C++11 ABI of std::string: {demangle(other)}"
+            + (f"; and {len(symbols) - 1} more" if len(symbols) > 1 else ""),
+            found=f"{torch} with the {there} one" + (f": {found[other]}" if found[other] else ""),
+            symbols=symbols,
+            works_with=works,
+            grade=match.grade,
+            evidence=_evidence(link, match, torch, members),
+            remedy=_string_remedy(subject, works, severity, new=match.build.cxx11_abi),
+        )
     return Reason(
         code=Code.MISSING_SYMBOL,
         severity=severity,
@@ -156,6 +183,19 @@ def _remedy(subject: Subject, torch: Release, works: str | None, severity: Sever
     return f"The package imports without it; for this feature use {works}."
 
 
+def _other_string(symbols: Sequence[str], build: TorchBuild) -> str | None:
+    """The first of the symbols that is of the other std::string than a build of torch's."""
+    return next((name for name in symbols if string_abi(name) is (not build.cxx11_abi)), None)
+
+
+def _string_remedy(subject: Subject, works: str | None, severity: Severity, *, new: bool) -> str:
+    wanted = "new one (cxx11abiTRUE)" if new else "old one (cxx11abiFALSE)"
+    build = f"a build of {subject.name} for the {wanted}"
+    if severity is Severity.FATAL:
+        return f"Use {works}, or {build}." if works else f"Take {build}."
+    return f"The package imports without it; for this feature take {build}."
+
+
 def _unserved(link: WheelLink, match: Match, subject: Subject, torch: Release) -> list[Reason]:
     reasons = []
     for group in link.unserved(match.index):
@@ -189,7 +229,7 @@ def _unverified(link: WheelLink, subject: Subject, torch: Release) -> Reason:
         object=torch,
         needs=f"{len(link.symbols)} symbols of torch",
         found=f"nothing known of what {torch} exports",
-        works_with=torch_text(link, link.mask),
+        works_with=works_with(link),
         grade=Grade.ASSUMED,
         evidence=f"{_file(link)} was read; {torch} is not in the symbol history, and has no "
         "sibling in it that it could inherit from",

@@ -18,7 +18,7 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, overloads
 from resolver.abi.history import History
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.diagnosis.machine_error import HostFaults
@@ -59,8 +59,6 @@ _FOREIGN = (
     (re.compile(r"cu[A-Z]"), "libcuda.so"),
 )
 
-# The mangled old std::string, which ends a name or a list of parameters.
-_OLD_STRING = re.compile(r"Ss(?:E|$)")
 _MAX_WHEELS = 3
 
 
@@ -259,13 +257,14 @@ class FaultExplainer:
 
     @staticmethod
     def _string_note(symbol: str) -> Iterator[tuple[str, str]]:
-        if "__cxx11" in symbol:
+        new = string_abi(symbol)
+        if new:
             yield (
                 "C++ ABI",
                 "the wheel has the new std::string (cxx11abiTRUE): PyTorch's x86_64 wheels before "
                 "2.7 have the old one, 2.6.0+cu126 excepted",
             )
-        elif _OLD_STRING.search(symbol):
+        elif new is not None:
             yield (
                 "C++ ABI",
                 "the wheel has the old std::string (cxx11abiFALSE): PyTorch's wheels have the new "
@@ -326,7 +325,7 @@ class FaultExplainer:
         if version is None or not (abi := re.search(r"cxx11abi(true|false)", local)):
             return None
         new = abi[1] == "true"
-        if ("__cxx11" in symbol) is not new or not (new or _OLD_STRING.search(symbol)):
+        if string_abi(symbol) is not new:
             return None
         if torch is not None:
             match = self.history.match(torch, machine=self._machine)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.elf import ElfFacts
+from resolver.abi.history_builder import has_cxx11_abi
 from resolver.abi.link import link_wheel
-from resolver.abi.symbol import is_torch_symbol
+from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_range
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -33,6 +36,14 @@ class InstalledSymbols:
     def is_torch(self, symbol: str) -> bool:
         """See Symbols."""
         return is_torch_symbol(symbol)
+
+    def other_string(self, symbols: Sequence[str]) -> tuple[str, bool] | None:
+        """See Symbols."""
+        abis = {symbol: string_abi(symbol) for symbol in symbols}
+        if self.torch is None or not any(abi is not None for abi in abis.values()):
+            return None
+        new = has_cxx11_abi(name for mapped in self.torch.mapped for name in mapped.object.plain)
+        return next(((symbol, new) for symbol, abi in abis.items() if abi is (not new)), None)
 
     def instead(self, symbol: str) -> str:
         """See Symbols."""

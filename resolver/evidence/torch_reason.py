@@ -5,7 +5,7 @@ from __future__ import annotations
 from packaging.specifiers import SpecifierSet
 
 from resolver.abi.history import Match
-from resolver.abi.verdict import link_evidence, torch_text
+from resolver.abi.verdict import link_evidence, works_with
 from resolver.evidence.stand_in import Read
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason, Severity, weakest
@@ -14,7 +14,7 @@ from resolver.model.release import Named, Release
 
 def no_torch(subject: Release, read: Read) -> Reason:
     """That no torch among the candidates will do."""
-    works = torch_text(read.link, read.link.mask)
+    works = works_with(read.link)
     return Reason(
         code=Code.MISSING_SYMBOL,
         subject=subject,
@@ -33,7 +33,7 @@ def overdeclared(
     extension: Artifact, torch: Artifact, refused: SpecifierSet, read: Read, match: Match
 ) -> Reason:
     """That the metadata refuse a torch that the bytes link with."""
-    works = torch_text(read.link, read.link.mask)
+    works = works_with(read.link)
     return Reason(
         code=Code.METADATA_MISMATCH,
         severity=Severity.WARNING,

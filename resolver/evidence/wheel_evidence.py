@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.verdict import link_evidence, torch_text
+from resolver.abi.verdict import link_evidence, works_with
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import (
@@ -171,7 +171,7 @@ class WheelEvidence:
                     return (no_torch(subject, against),)
                 return self._refused_elsewhere(subject, torch, against)
 
-            text = torch_text(against.link, against.link.mask) or "a torch with its symbols"
+            text = works_with(against.link) or "a torch with its symbols"
             yield Bound(
                 TORCH, accepts, explain, str(subject), text, by="another file of its release"
             )
@@ -296,7 +296,7 @@ class WheelEvidence:
                 return (no_torch(subject, read),)
             return self._refusals(subject, metadata, torch, read)
 
-        text = torch_text(read.link, read.link.mask) or "a torch that exports its symbols"
+        text = works_with(read.link) or "a torch that exports its symbols"
         return Bound(TORCH, accepts, explain, str(subject), text, by="its bytes")
 
     def _refusals(
@@ -308,7 +308,7 @@ class WheelEvidence:
             return ()
         specifiers = self._declared(metadata)
         declared = ",".join(sorted(filter(None, map(str, specifiers))))
-        works = torch_text(read.link, read.link.mask)
+        works = works_with(read.link)
         if works and not any(
             all(specifier.contains(release, prereleases=True) for specifier in specifiers)
             for release in read.link.releases(read.link.mask)

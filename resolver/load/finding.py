@@ -237,13 +237,20 @@ def _missing_symbols(
             remedy = f"{around.command('uninstall', *others)} && {remedy}"
     else:
         remedy = f"Use another release of {project}."
+    needs = "; ".join(known.describe(name) for name in named) + more
+    other = known.other_string(ours) if torch is not None else None
+    if other is not None:
+        name, new = other
+        wanted = "old" if new else "new"
+        needs = f"a torch with the {wanted} C++11 ABI of std::string: {known.describe(name)}"
+        needs += f"; and {len(symbols) - 1} more" if len(symbols) > 1 else ""
     return Reason(
-        code=Code.MISSING_SYMBOL,
+        code=Code.MISSING_SYMBOL if other is None else Code.CXX11_ABI,
         severity=severity,
         subject=subject,
         object=torch.release if torch else library[1].release if library else None,
         member=around.shown(getattr(first, "needed_by", "")),
-        needs="; ".join(known.describe(name) for name in named) + more,
+        needs=needs,
         found="; ".join(
             dict.fromkeys(
                 instead.get(name)

@@ -28,6 +28,13 @@ class Symbols(Protocol):
         """Whether it belongs to torch's own namespaces."""
         ...
 
+    def other_string(self, symbols: Sequence[str]) -> tuple[str, bool] | None:
+        """The first that is of the other std::string than the installed torch's.
+
+        With whether torch's is the new one; None where none is.
+        """
+        ...
+
     def instead(self, symbol: str) -> str:
         """Other signatures of that function that the installed torch exports; empty for none."""
         ...

@@ -10,13 +10,26 @@ from packaging.version import Version
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Releases in a row: from ``low`` on, up to ``stop``, which is none of them; None is open."""
+    """Releases in a row: from ``low`` on, up to ``stop``, which is none of them; None is open.
+
+    ``first`` says that ``low`` is the oldest release that was read: older ones may do too.
+    """
 
     low: Version
     stop: Version | None = None
+    first: bool = False
+
+    @property
+    def specifier(self) -> str:
+        """The releases of which something is known, as a requirement has them."""
+        return f">={self.low}" + self._end
+
+    @property
+    def _end(self) -> str:
+        return "" if self.stop is None else f",<{self.stop}"
 
     def __str__(self) -> str:
-        return f">={self.low}" + ("" if self.stop is None else f",<{self.stop}")
+        return f">={self.low}{' (or older)' if self.first else ''}{self._end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +37,8 @@ class TorchRange:
     """Releases of torch, the oldest first; there is at least one span.
 
     As text it is for people, who read ``torch >=2.4,<2.6 or >=2.8``; a command takes
-    ``requirement``, since a specifier knows no "or".
+    ``requirement``, since a specifier knows no "or". ``>=2.1 (or older)`` begins with the oldest
+    release that was read.
     """
 
     spans: tuple[Span, ...]
@@ -46,13 +60,13 @@ class TorchRange:
                 index += 1
             low = _short(read[start], read[start - 1] if start else None)
             stop = _short(read[index], read[index - 1]) if index < len(read) else None
-            spans.append(Span(low, stop))
+            spans.append(Span(low, stop, first=start == 0))
         return cls(tuple(spans)) if spans else None
 
     def requirement(self, near: Version | None = None) -> str:
         """What an installer takes: of several spans the first above ``near``, else the newest."""
         above = (s for s in self.spans if near is not None and s.low > near)
-        return f"torch{next(above, self.spans[-1])}"
+        return f"torch{next(above, self.spans[-1]).specifier}"
 
     def __str__(self) -> str:
         return f"torch {' or '.join(map(str, self.spans))}"

@@ -218,9 +218,9 @@ class TargetDocument(_Model):
 
 
 class LinksModel(_Model):
-    """The torch releases that something links with."""
+    """The torch releases that something links with; null where torch does not decide."""
 
-    torch: list[str]
+    torch: list[str] | None
 
 
 class MemberModel(_Model):
@@ -262,6 +262,7 @@ class InspectModel(_Model):
     machine: str
     members: list[MemberModel]
     torch_symbols: int
+    unowned_symbols: list[str] = Field(default_factory=list)
     links_with: LinksModel
     missing: MissingModel
     works_with: str | None

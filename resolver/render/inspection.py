@@ -38,7 +38,7 @@ def render_inspection(inspection: Inspection) -> str:
             str(row.load) if row.load.curated else f"{row.load}?",
             (torch_text(link, row.mask & link.builds) or "no torch that was read")
             if row.symbols
-            else "any torch",
+            else "-",
         )
         for row in link.members
     )
@@ -51,10 +51,23 @@ def render_inspection(inspection: Inspection) -> str:
 
 
 def _verdict(link: WheelLink) -> list[str]:
+    lines = []
     if not link.symbols:
-        return ["  needs no symbol of torch"]
-    works = torch_text(link, link.mask)
-    lines = [f"  links with {works or 'no torch that was read'} ({len(link.symbols)} symbols)"]
+        lines.append("  needs no symbol of torch")
+    elif not link.binding:
+        works = torch_text(link, link.every_mask) or "no torch that was read"
+        lines.append("  no member that must load needs a symbol of torch")
+        lines.append(f"  the optional ones link with {works} ({len(link.symbols)} symbols)")
+    else:
+        works = torch_text(link, link.mask) or "no torch that was read"
+        lines.append(f"  links with {works} ({len(link.symbols)} symbols)")
+    if link.unowned:
+        lines.append(f"  {len(link.unowned)} symbols are exported by nobody that was read:")
+        lines += [f"      {demangle(name)}" for name in link.unowned[:_MAX_MISSING]]
+        if len(link.unowned) > _MAX_MISSING:
+            lines.append(f"      and {len(link.unowned) - _MAX_MISSING} more")
+    if not link.binding:
+        return lines
     groups: list[tuple[tuple[str, ...], list[str]]] = []
     for column, build in enumerate(link.history.builds):
         if not link.builds >> column & 1:

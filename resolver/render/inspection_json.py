@@ -7,13 +7,13 @@ from typing import Any
 from resolver.abi.diff import TorchDiff
 from resolver.abi.inspection import Comparison, Inspection, newest_version
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.verdict import torch_text
+from resolver.abi.verdict import works_with
 
 
 def inspection_to_json(inspection: Inspection) -> dict[str, Any]:
     """The ``inspect`` document of the JSON contract."""
     link, wheel = inspection.link, inspection.wheel
-    linking = link.releases(link.mask)
+    linking = [str(version) for version in link.releases(link.mask)] if link.binding else None
     missing = {
         str(build.version): list(link.missing(column))
         for column, build in enumerate(link.history.builds)
@@ -29,15 +29,17 @@ def inspection_to_json(inspection: Inspection) -> dict[str, Any]:
         "machine": inspection.machine,
         "members": [_member_to_json(link, member) for member in link.members],
         "torch_symbols": len(link.symbols),
-        "links_with": {"torch": [str(version) for version in linking]},
+        "unowned_symbols": list(link.unowned),
+        "links_with": {"torch": linking},
         "missing": {"torch": missing},
-        "works_with": torch_text(link, link.mask),
+        "works_with": works_with(link),
     }
 
 
 def _member_to_json(link: WheelLink, row: MemberLink) -> dict[str, Any]:
     member, facts = row.member, row.member.facts
     codes = member.device_code
+    linking = [str(version) for version in link.releases(row.mask & link.builds)]
     return {
         "path": member.path,
         "crc32": f"{member.crc32:08x}",
@@ -54,7 +56,7 @@ def _member_to_json(link: WheelLink, row: MemberLink) -> dict[str, Any]:
         "device_code": None if codes is None else [str(code) for code in codes],
         "load": str(row.load),
         "curated": row.load.curated,
-        "links_with": {"torch": [str(v) for v in link.releases(row.mask & link.builds)]},
+        "links_with": {"torch": linking if row.symbols else None},
     }
 
 

@@ -7,8 +7,7 @@ from packaging.version import Version
 
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.load_rules import find_load
-from resolver.abi.symbol import is_torch_symbol
-from resolver.abi.verdict import check_torch, link_evidence, torch_text
+from resolver.abi.verdict import check_torch, link_evidence, torch_text, works_with
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
@@ -56,29 +55,6 @@ def check(found: WheelLink, version: str) -> tuple[Reason, ...]:
     return check_torch(found, Version(version), machine="x86_64")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (CLONE, True),
-        (CHECK_INT, True),
-        (DELETE, True),
-        ("torch_library_impl", True),
-        ("THPVariableClass", True),
-        ("_ZN3c10lsERSoNS_10DeviceTypeE", True),
-        ("_ZTIN5torch8autograd4NodeE", True),
-        ("_ZNSt6vectorIN2at6TensorESaIS1_EE9push_backERKS1_", True),
-        ("_ZN6caffe28TypeMeta4MakeEv", True),
-        ("_ZN12attention3runEv", False),
-        ("_ZNSt6vectorIiSaIiEE9push_backERKi", False),
-        ("cudaMalloc", False),
-        ("PyInit_torch", False),
-        ("", False),
-    ],
-)
-def test_torch_symbols_go_by_namespace(name: str, expected: bool) -> None:
-    assert is_torch_symbol(name) is expected
-
-
 def test_every_required_member_must_link() -> None:
     found = link({"demo/a.so": ([CHECK_INT, "puts"], []), "demo/b.so": ([SYM_NE], [])})
     assert releases(found) == ["2.9.0", "2.9.1"]
@@ -99,6 +75,34 @@ def test_a_wheel_without_torch_symbols_links_with_all() -> None:
     found = link({"demo/a.so": (["puts"], [])})
     assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
     assert check(found, "1.0.dev1") == ()
+    assert works_with(found) is None
+
+
+def test_a_name_that_no_torch_exports_is_somebody_s() -> None:
+    quant = "_ZN7QUTLASS18matmul_mxf8_bf16_tERKN2at6TensorES3_"
+    found = link({"demo/a.so": ([quant, CLONE, "_ZNSs2atEm"], [])})
+    assert (found.symbols, found.unowned) == ((CLONE,), (quant,))
+    assert works_with(found) == "torch >=2.6 (or older)"
+    # One of torch's own namespaces is torch's: such a torch was not read.
+    future = link({"demo/a.so": (["_ZN2at6native6futureERKNS_6TensorE"], [])})
+    assert (future.unowned, releases(future)) == ((), [])
+
+
+def test_the_other_string_is_named_as_that() -> None:
+    old = "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
+    found = link({"demo/a.so": ([old, CHECK_INT], [])})
+    (reason,) = check(found, "2.9.1")
+    assert (reason.code, reason.severity) == (Code.CXX11_ABI, Severity.FATAL)
+    assert reason.needs == (
+        "a torch with the old C++11 ABI of std::string: c10::detail::torchCheckFail(char const*, "
+        "char const*, unsigned int, std::string const&)"
+    )
+    assert reason.found == "torch 2.9.1 with the new one"
+    assert reason.symbols == (old,)
+    assert reason.remedy == "Take a build of demo for the new one (cxx11abiTRUE)."
+    # To a torch with the old one it is a symbol like any other.
+    (reason,) = check(found, "2.6.0")
+    assert reason.code is Code.MISSING_SYMBOL
 
 
 def test_optional_members_degrade() -> None:
@@ -108,10 +112,11 @@ def test_optional_members_degrade() -> None:
     assert releases(found) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"]
     assert releases(found, found.every_mask) == ["2.6.0", "2.8.0", "2.9.0", "2.9.1"]
     assert (found.missing(4), found.missing(4, every=True)) == ((), (CHECK_INT,))
+    assert works_with(found) is None
     (reason,) = check(found, "2.10.0")
     assert (reason.code, reason.severity) == (Code.MISSING_SYMBOL, Severity.DEGRADED)
     assert reason.remedy == (
-        "The package imports without it; for this feature use torch >=2.6,<2.10."
+        "The package imports without it; for this feature use torch >=2.6 (or older),<2.10."
     )
 
 
@@ -233,7 +238,7 @@ def test_a_torch_that_nothing_is_known_of() -> None:
         Severity.WARNING,
         Grade.ASSUMED,
     )
-    assert reason.works_with == "torch >=2.6,<2.10"
+    assert reason.works_with == "torch >=2.6 (or older),<2.10"
 
 
 @pytest.mark.parametrize(
@@ -242,8 +247,8 @@ def test_a_torch_that_nothing_is_known_of() -> None:
         (["2.9.0", "2.9.1"], "torch >=2.9,<2.10"),
         (["2.9.1", "2.10.0"], "torch >=2.9.1"),
         (["2.9.0"], "torch >=2.9,<2.9.1"),
-        (["2.6.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6,<2.8 or >=2.9"),
-        (["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6"),
+        (["2.6.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6 (or older),<2.8 or >=2.9"),
+        (["2.6.0", "2.8.0", "2.9.0", "2.9.1", "2.10.0"], "torch >=2.6 (or older)"),
         ([], None),
     ],
 )

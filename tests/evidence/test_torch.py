@@ -252,7 +252,7 @@ def test_an_optional_member_degrades() -> None:
     assert (remark.code, remark.severity) == (Code.MISSING_SYMBOL, Severity.DEGRADED)
     assert remark.member == "kernel/extra.so"
     assert remark.remedy == (
-        "The package imports without it; for this feature use torch >=2.6,<2.10."
+        "The package imports without it; for this feature use torch >=2.6 (or older),<2.10."
     )
     assert evidence.remarks(KERNEL, torch("2.9.1")) == ()
 

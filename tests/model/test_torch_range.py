@@ -27,13 +27,13 @@ def of(good: str) -> TorchRange:
         (
             "2.4.0 2.5.0 2.8.0 2.9.1",
             None,
-            "torch >=2.4,<2.4.1 or >=2.5,<2.6 or >=2.8",
+            "torch >=2.4 (or older),<2.4.1 or >=2.5,<2.6 or >=2.8",
             "torch>=2.8",
         ),
         (
             "2.4.0 2.5.0 2.8.0 2.9.1",
             "2.4.1",
-            "torch >=2.4,<2.4.1 or >=2.5,<2.6 or >=2.8",
+            "torch >=2.4 (or older),<2.4.1 or >=2.5,<2.6 or >=2.8",
             "torch>=2.5,<2.6",
         ),
         ("2.5.0 2.7.0", "2.9.1", "torch >=2.5,<2.6 or >=2.7,<2.8", "torch>=2.7,<2.8"),
@@ -57,5 +57,5 @@ def test_an_installer_takes_what_links_alone(good: set[Version], near: Version |
     taken = {version for version in READ if version in specifier}
     assert taken
     assert taken <= good
-    spans = [Requirement(f"torch{span}").specifier for span in found.spans]
+    spans = [Requirement(f"torch{span.specifier}").specifier for span in found.spans]
     assert {v for v in READ if any(v in span for span in spans)} == good
