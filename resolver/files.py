@@ -1,11 +1,78 @@
-"""Files that are replaced as a whole: a reader finds the old content or the new, never a part."""
+"""Files, read without waiting for ever, and replaced as a whole.
+
+A path is whatever somebody put there: a pipe that nobody writes to, a device without an end, a file
+of a terabyte. What is read here is a regular file within a bound, or an OSError that says why not.
+A reader of a file that is replaced finds the old content or the new, never a part.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
+from io import BufferedReader
 from pathlib import Path
+
+# Of a file that people or tools write by hand: a lock, a table, a page, a list of requirements.
+MOST = 64 << 20
+_OPEN_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+
+
+def open_descriptor(path: str | Path) -> int:
+    """A descriptor of a regular file to read, which the caller closes. Raises OSError at once where
+    it is a pipe, a device or a socket.
+
+    What a shell hands over by name (``<(...)``, ``/dev/stdin``) is a pipe that somebody writes to,
+    and is taken; so is the null device, by which settings say "no file".
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode) and not _is_handed(str(path), status):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        os.set_blocking(descriptor, True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_regular(path: str | Path) -> BufferedReader:
+    """Open a regular file to read. Raises OSError as ``open_descriptor`` does."""
+    return os.fdopen(open_descriptor(path), "rb")
+
+
+def read_regular(path: str | Path, *, most: int = MOST) -> bytes:
+    """The bytes of a regular file. Raises OSError, also where it holds more than ``most`` bytes."""
+    with open_regular(path) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
+    return data
+
+
+def read_text(path: str | Path, *, most: int = MOST, encoding: str = "utf-8") -> str:
+    """The text of a regular file, its lines ended by newlines. Raises OSError, UnicodeError."""
+    text = read_regular(path, most=most).decode(encoding)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_start(path: str | Path, length: int) -> str:
+    """At most ``length`` bytes of a regular file as text, whatever they are. Raises OSError."""
+    with open_regular(path) as stream:
+        return stream.read(length).decode("utf-8", "replace")
+
+
+def _is_handed(path: str, status: os.stat_result) -> bool:
+    if stat.S_ISFIFO(status.st_mode):
+        return path.startswith(_OPEN_PIPES)
+    return stat.S_ISCHR(status.st_mode) and (
+        status.st_rdev == os.stat(os.devnull).st_rdev or path == "/dev/stdin"
+    )
 
 
 def replace_file(

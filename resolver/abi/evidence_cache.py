@@ -15,7 +15,7 @@ from typing import Any
 
 from resolver.abi.elf import ElfFacts
 from resolver.abi.wheel import Depth, Member, WheelFacts
-from resolver.files import replace_file
+from resolver.files import read_regular, replace_file
 from resolver.model.cuda import DeviceCode
 
 # Raise it whenever a reader learns to see more: older entries then count as absent.
@@ -38,7 +38,7 @@ class EvidenceStore:
         depths: tuple[Depth, ...] = ("full",) if full else ("full", "symbols")
         for depth in depths:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, zlib.error):
-                facts = _decode(self._path(sha256, depth).read_bytes())
+                facts = _decode(read_regular(self._path(sha256, depth)))
                 if facts.sha256 == sha256 and facts.depth == depth:
                     return facts
         return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 
 from resolver.abi.elf import MACHINES
 from resolver.abi.evidence_cache import EvidenceStore
@@ -101,7 +101,7 @@ def machine_of(wheel: WheelFacts) -> str:
     """The machine a wheel is for, by its name, else by its first member; x86_64 where none says."""
     try:
         _name, _version, _build, tags = parse_wheel_filename(wheel.filename)
-    except InvalidWheelFilename:
+    except ValueError:  # InvalidWheelFilename, or a number that is too long
         tags = frozenset()
     for machine in sorted(MACHINES.values()):
         if any(tag.platform.endswith(machine) for tag in tags):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from resolver.model.cuda import Arch
@@ -59,7 +59,7 @@ def find_load(rules: Iterable[LoadRule], filename: str, path: str) -> MemberLoad
     """The load rule of one member of the wheel ``filename``; the first that matches counts."""
     try:
         project, version, _build, _tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
+    except ValueError:  # InvalidWheelFilename, or a number that is too long
         return MemberLoad()
     for rule in rules:
         if project not in rule.projects:

@@ -21,6 +21,7 @@ from resolver.abi.elf_tables import (
     parse_gnu_hash,
     string_at,
 )
+from resolver.files import open_descriptor
 from resolver.model.shared_object import SharedObject
 from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 
@@ -45,7 +46,7 @@ def read_shared_object(path: Path) -> SharedObject | None:
     Cost: 0.2 s for 100,000 symbols, and memory for its names. Raises OSError where it cannot be
     read, DamagedElf where it contradicts itself.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_descriptor(path)
     try:
         view = _File(descriptor, os.fstat(descriptor).st_size)
         if view.size < 64 or not view.is_elf():

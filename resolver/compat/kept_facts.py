@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import packaging
 
 from resolver import __version__
-from resolver.files import replace_file
+from resolver.files import read_regular, replace_file
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def kept(directory: Path | None, part: str, files: Iterable[Path], make: Callabl
     origin = _origin(files)
     place = directory / "facts" / f"{part}.pickle"
     with suppress(OSError, pickle.UnpicklingError):
-        found = place.read_bytes()
+        found = read_regular(place)
         payload = found[2 * _DIGEST :]
         if found[:_DIGEST] == origin and found[_DIGEST : 2 * _DIGEST] == sha256(payload).digest():
             value: T = _Facts(io.BytesIO(payload)).load()
@@ -98,7 +98,7 @@ def _origin(files: Iterable[Path]) -> bytes:
             digest.update(f"{path.name} {state.st_size} {state.st_mtime_ns}\n".encode())
     for path in files:
         with suppress(OSError):
-            data = path.read_bytes()
+            data = read_regular(path)
             digest.update(f"{path} {len(data)}\n".encode())
             digest.update(data)
     return digest.digest()

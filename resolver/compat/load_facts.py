@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,9 @@ from packaging.requirements import Requirement
 
 from resolver.compat.kept_facts import kept
 from resolver.compat.snapshot import DirectorySnapshot
+from resolver.documents import parse_toml
 from resolver.errors import KnowledgeError
+from resolver.files import read_text
 from resolver.model.channel import Channel
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import (
@@ -220,8 +221,7 @@ def read_file(path: Path, name: str, model: type[M]) -> M | tuple[Problem, ...]:
     from pydantic import ValidationError
 
     try:
-        with (path / name).open("rb") as stream:
-            values = tomllib.load(stream)
+        values = parse_toml(read_text(path / name))
     except FileNotFoundError:
         return (
             Problem(
@@ -231,7 +231,7 @@ def read_file(path: Path, name: str, model: type[M]) -> M | tuple[Problem, ...]:
                 remedy=f"Restore {name}; docs/knowledge.md lists the files.",
             ),
         )
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         return (Problem(file=name, id="", what=f"not TOML: {error}", remedy="Correct that line."),)
     try:
         return model.model_validate(values)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.compat.cuda_rules import builds_serving, covers, driver_floor, toolkit_supports
 from resolver.model.artifact import Artifact, Metadata
@@ -130,7 +130,7 @@ class TargetRules:
                 if clause.operator in ("==", "~="):
                     try:
                         version = Version(clause.version.removesuffix(".*"))
-                    except InvalidVersion:
+                    except ValueError:  # InvalidVersion, or a number that is too long
                         continue
                     return CudaVersion(version.major, version.minor)
         return None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import BeforeValidator, Field
 
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Collection[Any])
 def _parse_version(value: object) -> Version:
     try:
         return Version(_text(value))
-    except InvalidVersion as error:
+    except ValueError as error:  # InvalidVersion, or too long a number
         raise ValueError(f"not a version: {value!r}") from error
 
 

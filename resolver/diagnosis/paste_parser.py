@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from packaging.utils import (
-    InvalidWheelFilename,
     NormalizedName,
     canonicalize_name,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.diagnosis.message_table import Place, arch_of, find_messages, installed_by
 from resolver.model.cuda import Arch, CudaVersion
@@ -314,7 +313,7 @@ def _installed(text: str) -> dict[NormalizedName, Version]:
     for name, version in _named(text):
         try:
             found.setdefault(canonicalize_name(_REAL.get(name.lower(), name)), Version(version))
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or a number that is too long
             continue
     return found
 
@@ -334,7 +333,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
     for match in _WHEEL.finditer(text):
         try:
             name, version, _build, _tags = parse_wheel_filename(match[0].replace("%2B", "+"))
-        except InvalidWheelFilename:
+        except ValueError:  # InvalidWheelFilename, or a number that is too long
             continue
         yield name, str(version)
     for match in _TORCH.finditer(text):

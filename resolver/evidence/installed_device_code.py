@@ -15,6 +15,7 @@ from packaging.version import Version
 from resolver.abi.fatbin import FatbinScanner
 from resolver.compat.cuda_rules import covers
 from resolver.errors import DamagedData
+from resolver.files import open_descriptor
 from resolver.load.object_cache import DiskFiles, ObjectStore
 from resolver.load.simulation import Examination
 from resolver.model.cuda import Arch, DeviceCode
@@ -26,7 +27,7 @@ _PIECE = 4 << 20
 
 def read_device_code(path: Path) -> tuple[DeviceCode, ...]:
     """Every target that a library has code for. Raises OSError, DamagedFatbin."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_descriptor(path)
     try:
         scanner = FatbinScanner(os.fstat(descriptor).st_size)
         while piece := os.read(descriptor, _PIECE):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import re
 import shutil
@@ -20,12 +19,15 @@ from pathlib import Path
 from packaging.version import Version
 
 from resolver.compat.gpu_name import find_gpu
+from resolver.documents import parse_json
+from resolver.files import read_start
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.version import parse_version
 
 _NAME = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _DRIVER = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+_MOST = 1 << 20
 _PATIENCE = 10.0  # seconds: nvidia-smi wakes a sleeping driver
 _KERNEL_MODULE = re.compile(r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\s")
 _SMI_CUDA = re.compile(r"CUDA Version:\s*(\d+\.\d+)")
@@ -219,14 +221,14 @@ def read_proc(root: Path) -> Accelerator | None:
     """What the kernel module says below ``/proc/driver/nvidia``; None where there is none."""
     base = root / "proc/driver/nvidia"
     try:
-        text = (base / "version").read_text("utf-8", "replace")
+        text = read_start(base / "version", _MOST)
     except OSError:
         return None
     match = _KERNEL_MODULE.search(text)
     devices = []
     for path in sorted(base.glob("gpus/*/information")):
         with contextlib.suppress(OSError):
-            for line in path.read_text("utf-8", "replace").splitlines():
+            for line in read_start(path, _MOST).splitlines():
                 key, _, value = line.partition(":")
                 if key.strip() == "Model":
                     devices.append(Device(name=value.strip(), arch=None))
@@ -265,14 +267,14 @@ def _toolkit_version(path: Path) -> CudaVersion | None:
     if not (path / "bin/nvcc").exists():
         return None
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        document = json.loads((path / "version.json").read_text("utf-8"))
+        document = parse_json(read_start(path / "version.json", _MOST))
         return CudaVersion.parse(document["cuda"]["version"])
     with contextlib.suppress(OSError, ValueError):
-        match = _TEXT_VERSION.search((path / "version.txt").read_text("utf-8", "replace"))
+        match = _TEXT_VERSION.search(read_start(path / "version.txt", _MOST))
         if match:
             return CudaVersion.parse(match[1])
     with contextlib.suppress(OSError, ValueError):
-        text = (path / "include/cuda.h").read_text("utf-8", "replace")
+        text = read_start(path / "include/cuda.h", _MOST)
         if match := _CUDA_H.search(text):
             return _number(int(match[1]))
     return None

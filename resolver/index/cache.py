@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from resolver.files import replace_file
+from resolver.documents import parse_json
+from resolver.files import open_regular, replace_file
 
 FORMAT = 2
 FRESH_SECONDS = 600.0
@@ -74,9 +75,9 @@ class Cache:
         if (path := self._path(kind, key)) is None:
             return None
         try:
-            with path.open("rb") as stream:
+            with open_regular(path) as stream:
                 head = stream.readline()
-                about: Any = json.loads(head)
+                about: Any = parse_json(head)
                 content = stream.read(min(about["size"], os.fstat(stream.fileno()).st_size))
                 body = _mapped(stream, len(head) + len(content))
             if about["key"] != key or about["crc"] != zlib.crc32(body, zlib.crc32(content)):

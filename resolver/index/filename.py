@@ -13,8 +13,6 @@ from typing import Literal
 from packaging.tags import Tag
 from packaging.utils import (
     BuildTag,
-    InvalidSdistFilename,
-    InvalidWheelFilename,
     NormalizedName,
     parse_sdist_filename,
     parse_wheel_filename,
@@ -69,7 +67,7 @@ def parse_version(filename: str) -> Version | None:
 def _parse_release(front: str) -> tuple[NormalizedName, Version, BuildTag] | None:
     try:
         return parse_wheel_filename(f"{front}-py3-none-any.whl")[:3]
-    except InvalidWheelFilename:
+    except ValueError:  # InvalidWheelFilename, or a number that is too long
         return None
 
 
@@ -78,7 +76,7 @@ def _parse_tags(text: str) -> frozenset[Tag] | None:
     # Whole names go through packaging, so that its rules for tags count too.
     try:
         return parse_wheel_filename(f"x-1-{text}.whl")[3]
-    except InvalidWheelFilename:
+    except ValueError:  # InvalidWheelFilename, or a number that is too long
         return None
 
 
@@ -86,6 +84,6 @@ def _parse_tags(text: str) -> frozenset[Tag] | None:
 def _parse_sdist(filename: str) -> FileName | None:
     try:
         name, version = parse_sdist_filename(filename)
-    except InvalidSdistFilename:
+    except ValueError:  # InvalidSdistFilename, or a number that is too long
         return None
     return FileName(name, version, "sdist")

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from packaging.utils import NormalizedName
 
 from resolver.errors import NotAnIndexPage
+from resolver.files import open_regular, read_regular
 from resolver.index.filename import parse_filename
 from resolver.index.simple_page import Link, listing_of_links, parse_page
 from resolver.model.artifact import Artifact, Listing
@@ -61,7 +62,7 @@ class LocalFiles:
 
     def _load_page(self, page: Path, project: NormalizedName, channel: str) -> Listing | None:
         try:
-            body = page.read_bytes()
+            body = read_regular(page)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -124,7 +125,7 @@ class LocalFiles:
 
 def hash_file(path: Path) -> str:
     """The sha256 of a file, in hexadecimal. Raises OSError."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hash_open(file)
 
 

@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
+from resolver.files import open_regular
 from resolver.index.address import redact
 from resolver.index.http import HttpClient
 from resolver.index.ranges import RangeFile
@@ -76,7 +77,7 @@ def fetch_metadata(
 def load_metadata(artifact: Artifact) -> Metadata:
     """The metadata of a wheel on disk, at ``artifact.path``. Raises DamagedData."""
     try:
-        with open(artifact.path or "", "rb") as file:
+        with open_regular(artifact.path or "") as file:
             if os.fstat(file.fileno()).st_size <= TINY:
                 return _read_tiny(replace(artifact, sha256=None), file.read())
             raw = read_member(file, artifact)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from resolver.documents import parse_toml
 from resolver.errors import UsageError
+from resolver.files import read_text
 from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.credential import Credential
 from resolver.index.index_source import IndexSource, Role
@@ -139,12 +140,12 @@ def environment_credential(
 def load_toml(path: Path) -> dict[str, Any] | None:
     """A TOML file, None when there is none. Raises UsageError when it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(read_text(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolver.errors import UsageError
+from resolver.files import read_text
 from resolver.index.settings_layer import Host, Layer, parse_flag
 
 
@@ -88,7 +89,7 @@ def _values(host: Host) -> dict[str, _Value]:
 def _read(path: Path) -> _Parser:
     parser = _Parser()
     try:
-        parser.read_string(path.read_text(encoding="utf-8"), source=str(path))
+        parser.read_string(read_text(path), source=str(path))
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from resolver.errors import AbilockError, DamagedData, DiskFailure, NotFound, Unreachable
+from resolver.files import open_regular
 from resolver.index.address import redact
 from resolver.index.http import HttpClient
 from resolver.index.local_files import hash_file, hash_open
@@ -138,7 +139,7 @@ class Wheelhouse:
         """The right bytes into ``sink``, which may hold the beginning of them."""
         if item.source is not None and _holds(item.source, item):
             sink.truncate(0)
-            with item.source.open("rb") as source:
+            with open_regular(item.source) as source:
                 shutil.copyfileobj(source, sink, _CHUNK)
             return "copied"
         if item.url is None:

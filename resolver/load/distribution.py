@@ -7,7 +7,6 @@ setuptools, "The Internal Structure of Python Eggs" (PKG-INFO, requires.txt, ins
 from __future__ import annotations
 
 import csv
-import json
 import os
 import posixpath
 import re
@@ -18,10 +17,13 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.documents import parse_json
+from resolver.files import open_regular, read_start
 from resolver.model.core_metadata import Headers, parse_headers
 from resolver.model.dependency import parse_dependencies
 from resolver.model.release import Release
 
+_SIZE = re.compile(r"[0-9]{1,19}")
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_METADATA = 4 << 20
 _MAX_RECORD = 64 << 20
@@ -125,7 +127,7 @@ def _release(info: Path) -> tuple[str, str]:
 def _egg_requires(info: Path) -> Iterator[str]:
     """``requires.txt``: a line each; a section ``[extra:marker]`` says when its lines count."""
     try:
-        lines = _read(info / "requires.txt", _MAX_METADATA).splitlines()
+        lines = read_start(info / "requires.txt", _MAX_METADATA).splitlines()
     except OSError:
         return
     condition = ""
@@ -142,7 +144,7 @@ def _egg_requires(info: Path) -> Iterator[str]:
 def _egg_files(info: Path) -> Iterator[Installed]:
     """``installed-files.txt``: paths below the records; without hashes."""
     try:
-        lines = _read(info / "installed-files.txt", _MAX_RECORD).splitlines()
+        lines = read_start(info / "installed-files.txt", _MAX_RECORD).splitlines()
     except OSError:
         return
     for line in filter(None, map(str.strip, lines)):
@@ -151,14 +153,9 @@ def _egg_files(info: Path) -> Iterator[Installed]:
             yield Installed(path=path, digest=None, size=None)
 
 
-def _read(path: Path, limit: int) -> str:
-    with path.open("rb") as file:
-        return file.read(limit).decode("utf-8", "replace")
-
-
 def _headers(path: Path, problems: list[str]) -> Headers:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             headers = parse_headers(file.read(_MAX_METADATA))
     except OSError as error:
         problems.append(f"{path.name} cannot be read: {error.strerror}")
@@ -170,7 +167,7 @@ def _headers(path: Path, problems: list[str]) -> Headers:
 
 def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
     try:
-        text = _read(path, _MAX_RECORD)
+        text = read_start(path, _MAX_RECORD)
     except FileNotFoundError:
         problems.append("RECORD is missing: nobody knows which files are its own")
         return
@@ -187,7 +184,7 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
             yield Installed(
                 path=posixpath.normpath(row[0]) if ".." in row[0] else row[0],
                 digest=row[1] or None if len(row) > 1 else None,
-                size=int(size) if size.isdigit() else None,
+                size=int(size) if _SIZE.fullmatch(size) else None,
             )
     except csv.Error as error:
         problems.append(f"RECORD is damaged: {error}")
@@ -196,7 +193,7 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
 def _unrecorded(info: Path, stem: str) -> Iterator[Installed]:
     """The shared objects below the package's usual directories, where RECORD names no file."""
     try:
-        names = _read(info / "top_level.txt", 1 << 16).split()
+        names = read_start(info / "top_level.txt", 1 << 16).split()
     except OSError:
         names = []
     seen = 0
@@ -218,7 +215,7 @@ def _unrecorded(info: Path, stem: str) -> Iterator[Installed]:
 def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, str | None]:
     """Address, hash and editable directory of ``direct_url.json``."""
     try:
-        document = json.loads(_read(path, 1 << 20))
+        document = parse_json(read_start(path, 1 << 20))
     except (FileNotFoundError, NotADirectoryError):
         return None, None, None
     except (OSError, ValueError) as error:
@@ -238,7 +235,7 @@ def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, st
 
 def _tag(path: Path) -> str | None:
     try:
-        lines = _read(path, 1 << 16).splitlines()
+        lines = read_start(path, 1 << 16).splitlines()
     except OSError:
         return None
     tags = [line.partition(":")[2].strip() for line in lines if line.startswith("Tag:")]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from resolver.errors import UsageError
+from resolver.files import read_start
 from resolver.load.distribution import Distribution, Installed, load_distribution
 from resolver.load.layout import Layout, PythonName, find_layout, python_of
 from resolver.load.stale_record import Stale, set_stale_aside
@@ -108,7 +109,7 @@ def load_environment(path: Path) -> Environment:
 def _system_sites(config: Path, python: PythonName | None, notes: list[str]) -> list[Path]:
     """The site-packages below a virtual environment that includes them."""
     try:
-        text = config.read_text("utf-8", "replace")[:_MAX_PTH]
+        text = read_start(config, _MAX_PTH)
     except OSError as error:
         notes.append(f"{config} cannot be read: {error.strerror}")
         return []
@@ -128,7 +129,7 @@ def _pth(site: Path, notes: list[str]) -> Iterator[str]:
         return
     for file in files:
         try:
-            lines = file.read_text("utf-8", "replace")[:_MAX_PTH].splitlines()
+            lines = read_start(file, _MAX_PTH).splitlines()
         except OSError as error:
             notes.append(f"{file} cannot be read: {error.strerror}")
             continue

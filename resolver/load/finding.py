@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.load.distribution import Distribution
 from resolver.load.finding_context import Surroundings, Symbols
@@ -189,7 +189,7 @@ def _missing_version(
 def _version(text: str) -> Version | None:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return None
 
 

@@ -8,11 +8,11 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
@@ -159,7 +159,7 @@ def _winner(
 
 def _digest(path: str) -> str | None:
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             value = hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return None

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
@@ -133,7 +134,7 @@ def _is_spared(problem: str, path: str, file: Installed) -> bool:
         return False
     try:
         size = os.stat(path).st_size
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             head = stream.read(_HEAD)
     except OSError:
         return False

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.files import read_start
+
 _PYTHON = re.compile(r"python(3)\.(\d+)(t?)")
 _STATED = re.compile(r"(?m)^version(?:_info)?\s*=\s*(3)\.(\d+)")
 _SHARED = "lib/python3/dist-packages"
@@ -129,7 +131,7 @@ def _distinct(sites: Iterable[Path]) -> Iterator[Path]:
 def _stated(prefix: Path) -> PythonName | None:
     """What pyvenv.cfg says; the free-threaded build has the same version there."""
     try:
-        text = (prefix / "pyvenv.cfg").read_text("utf-8", "replace")[:_MAX_CONFIG]
+        text = read_start(prefix / "pyvenv.cfg", _MAX_CONFIG)
     except OSError:
         return None
     match = _STATED.search(text)

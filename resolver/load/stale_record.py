@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.load.distribution import Distribution
 
@@ -88,5 +88,5 @@ def _is_there(site: str, path: str, size: int | None) -> bool:
 def _age(distribution: Distribution) -> tuple[bool, Version, str]:
     try:
         return True, Version(distribution.version), distribution.info
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return False, Version("0"), distribution.info

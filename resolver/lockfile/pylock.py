@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,8 +27,9 @@ from packaging.pylock import (
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from resolver.documents import parse_toml
 from resolver.errors import DamagedData, UsageError
-from resolver.files import replace_file
+from resolver.files import read_text, replace_file
 from resolver.model.outcome import Outcome, Package
 from resolver.model.target import Target
 
@@ -165,14 +165,14 @@ def check_lock_name(path: Path) -> None:
 def load_lock(path: Path) -> Pylock:
     """Read a lock. UsageError when there is none; DamagedData when it is not a valid one."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = parse_toml(read_text(path))
     except FileNotFoundError as error:
         raise UsageError(
             f"no lock file at {path}", hint="write one first: abilock resolve --cuda ... --arch ..."
         ) from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DamagedData(f"{path} is not valid TOML: {error}", hint=_lock_hint(path)) from error
     try:
         return Pylock.from_dict(document)

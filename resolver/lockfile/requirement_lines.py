@@ -15,7 +15,6 @@ from urllib.parse import unquote, urlsplit
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
-    InvalidWheelFilename,
     NormalizedName,
     canonicalize_name,
     parse_wheel_filename,
@@ -23,6 +22,7 @@ from packaging.utils import (
 from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
+from resolver.files import read_text
 from resolver.index.address import redact
 from resolver.lockfile.pin import parse_digest
 from resolver.model.dependency import parse_dependency
@@ -201,7 +201,7 @@ def _take(
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}",
@@ -278,7 +278,7 @@ def _addressed(
         return Line(origin=origin, text=text, whose=whose, requirement=None)
     try:
         name, version, _build, _tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename as error:
+    except ValueError as error:  # InvalidWheelFilename, or too long a number
         raise UsageError(
             f"{origin}: {filename!r} is not a wheel's name: {error}", hint=_FORM
         ) from error

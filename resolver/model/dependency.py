@@ -52,7 +52,10 @@ def parse_dependency(text: str) -> Requirement:
     """One requirement that can be judged. Raises InvalidRequirement, which says what is wrong."""
     if _HUGE.search(text):
         raise InvalidRequirement("a number of thousands of digits")
-    requirement = Requirement(text)
+    try:
+        requirement = Requirement(text)
+    except RecursionError:
+        raise InvalidRequirement("a marker that is nested too deeply") from None
     if not _is_judgeable(requirement.marker):
         raise InvalidRequirement(f"the marker {requirement.marker} cannot be evaluated")
     return requirement
@@ -64,7 +67,7 @@ def _is_judgeable(marker: Marker | None) -> bool:
     try:
         if marker is not None:
             marker.evaluate(_ANY_LINUX)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
     return True
 

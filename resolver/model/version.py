@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 
 def parse_version(text: str) -> Version | None:
     """A version, or None where the text is none."""
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return None
 
 

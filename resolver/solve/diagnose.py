@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import NormalizedName
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.host_need import HostNeed
@@ -295,7 +295,7 @@ def _named(clause: Specifier) -> Version | None:
     """The version of an exact pin; None where ``===`` names what is none."""
     try:
         return Version(clause.version.removesuffix(".*"))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return None
 
 

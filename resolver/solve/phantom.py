@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import NormalizedName
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade, Reason
@@ -97,7 +97,7 @@ def _named(
 def _version(clause: Specifier) -> Version | None:
     try:
         return Version(clause.version.removesuffix(".*"))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return None  # ``===`` with any text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.abi.history import History
 from resolver.abi.history_builder import extend_history, read_torch_wheel
@@ -69,7 +69,7 @@ def build_history(
 def _release(text: str) -> Version:
     try:
         return Version(text)
-    except InvalidVersion as error:
+    except ValueError as error:  # InvalidVersion, or too long a number
         raise UsageError(f"{text!r} is not a torch release", hint="write it as 2.15.0") from error
 
 

@@ -17,6 +17,7 @@ from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
+from resolver.files import read_start
 from resolver.host.dynamic_loader import probe_loader
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.host.toolkit import find_nvcc
@@ -174,7 +175,7 @@ def _torch_cuda(torch: Distribution) -> CudaVersion | None:
 def _built_for(torch: Distribution, package: str) -> CudaVersion | None:
     """The CUDA release that a package was built for, by its ``version.py``; None for the CPU."""
     try:
-        text = Path(torch.site, package, "version.py").read_text("utf-8", "replace")
+        text = read_start(Path(torch.site, package, "version.py"), 1 << 16)
     except OSError:
         text = ""
     match = _CUDA.search(text) or _LOCAL.search(text)

@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from resolver.diagnosis.error_report import INSTALLED, explain, find_setting
 from resolver.errors import UsageError
+from resolver.files import open_regular
 from resolver.model.cuda import CudaVersion
 from resolver.model.options import TargetOptions
 from resolver.model.outcome import Judgement
@@ -109,7 +110,8 @@ MAX_TEXT = 16 << 20
 def load_text(path: Path) -> str:
     """The text of a file, whatever bytes are in it. Raises UsageError."""
     try:
-        data = path.read_bytes()
+        with open_regular(path) as stream:
+            data = stream.read(MAX_TEXT)
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}",

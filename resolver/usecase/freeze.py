@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.markers import Marker
 from packaging.pylock import Package, PackageArchive, PackageWheel, Pylock
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.errors import AbilockError, UsageError
 from resolver.load.distribution import Distribution, Installed
@@ -128,7 +128,7 @@ def freeze_with(connection: Connection, environment: Environment, machine: str) 
 def _freeze(distribution: Distribution, connection: Connection) -> Frozen:
     try:
         version = Version(distribution.version)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that is too long
         return Frozen(distribution=distribution, package=None, why="its version is none")
     if distribution.editable is not None:
         why = f"an editable install of {distribution.editable}"

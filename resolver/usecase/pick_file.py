@@ -9,7 +9,6 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 from packaging.utils import (
-    InvalidWheelFilename,
     NormalizedName,
     canonicalize_name,
     parse_wheel_filename,
@@ -140,7 +139,7 @@ def _shipped(facts: WheelFacts) -> Artifact:
 def _named(filename: str, *, url: str | None = None, path: str | None = None) -> Artifact:
     try:
         name, version, build, tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename as error:
+    except ValueError as error:  # InvalidWheelFilename, or too long a number
         raise UsageError(
             f"{filename!r} is not a wheel's name: {error}", hint="a wheel is NAME-VERSION-TAGS.whl"
         ) from error
@@ -263,7 +262,7 @@ def _addressed(workspace: Workspace, pin: Pin, files: Sequence[Artifact]) -> Art
     filename = place.rsplit("/", 1)[-1]
     try:
         name, version, build, tags = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
+    except ValueError:  # InvalidWheelFilename, or a number that is too long
         return _not_found(pin, ("none: its address names no wheel",))
     digest = next(iter(sorted(pin.digests)), None)
     artifact = Artifact(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.compat.cuda_rules import nearest_cuda
 from resolver.compat.gpu_name import find_gpu, nearest_gpu
@@ -253,7 +253,7 @@ def _driver(text: str | None) -> Version | None:
     if re.fullmatch(r"\d{3}(\.\d+){0,2}", text.strip()):
         try:
             return Version(text.strip())
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or a number that is too long
             pass
     raise UsageError(f"--driver {text!r} is not a driver version", hint="write it as 580.65.06")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from resolver.files import open_descriptor
+
 
 class ByteSource(Protocol):
     """Random access to the bytes of one file that never changes meanwhile.
@@ -40,7 +42,7 @@ class FileSource:
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY)
+        self._descriptor = open_descriptor(path)
         self._size = os.fstat(self._descriptor).st_size
         self._lock = threading.Lock()
         self._read = 0
