@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,8 +85,8 @@ def load_knowledge(
     describes; what refers to what is checked by ``validate``. With ``cache_dir`` it is parsed
     once for the same files, see ``kept``.
     """
-    root = path.resolve() if path is not None else knowledge_path()
-    layers = (root, *(overlay.resolve() for overlay in overlays))
+    root = Path(os.path.realpath(path)) if path is not None else knowledge_path()
+    layers = (root, *(Path(os.path.realpath(overlay)) for overlay in overlays))
     if layers not in _loaded:
         parsed = kept(cache_dir, "knowledge", _files(layers), lambda: _parse(layers))
         snapshot = DirectorySnapshot(*(layer / "snapshot" for layer in layers))

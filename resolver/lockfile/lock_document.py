@@ -5,16 +5,16 @@ Names say nothing for sure (``locks/gpu.toml``); they help only where the conten
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from resolver.documents import parse_json, parse_toml
 from resolver.errors import DamagedData, UsageError
+from resolver.files import read_text
 
 # What ``check`` takes, as errors tell it.
 TAKEN = (
@@ -108,7 +108,7 @@ def _no_lock(path: Path, why: str) -> UsageError:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}",
@@ -123,8 +123,8 @@ _Form = tuple[str, Callable[[str], Any], Callable[[dict[str, Any]], Kind | None]
 
 def _form(text: str, first: str, named: Kind | None) -> _Form | None:
     """The language of a text, its parser, and what tells its locks apart; None for lines."""
-    toml: _Form = ("TOML", tomllib.loads, _of_toml)
-    as_json: _Form = ("JSON", _parse_json, _of_json)
+    toml: _Form = ("TOML", parse_toml, _of_toml)
+    as_json: _Form = ("JSON", parse_json, _of_json)
     yaml: _Form = ("YAML", _parse_yaml, _of_yaml)
     if first.startswith("{"):
         return as_json
@@ -137,13 +137,6 @@ def _form(text: str, first: str, named: Kind | None) -> _Form | None:
     if named is Kind.PIPFILE:
         return as_json
     return yaml if named in (Kind.PIXI, Kind.CONDA_LOCK, Kind.CONDA) else None
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
 
 
 def _parse_yaml(text: str) -> Any:

@@ -10,6 +10,7 @@ from packaging.markers import default_environment
 from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
+from resolver.files import read_start
 from resolver.lockfile.lock_document import TAKEN, Kind, LockDocument, load_document
 from resolver.lockfile.pin import LockFile, Reader
 from resolver.lockfile.python_range import nearest_python
@@ -95,7 +96,7 @@ def locked_python(
 
 def _python_version(directory: Path) -> Version | None:
     try:
-        line = (directory / ".python-version").read_text("utf-8").split()[0]
+        line = read_start(directory / ".python-version", 4096).split()[0]
         return Version(line)
     except (OSError, ValueError, IndexError):  # InvalidVersion is a ValueError
         return None

@@ -146,11 +146,18 @@ def write_atomically(path: Path, text: str) -> None:
     except FileNotFoundError:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
-        with path.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        _write_into(path, text)
         return
     keep = None if mode is None else stat.S_IMODE(mode) & 0o777
     replace_file(Path(os.path.realpath(path)), text.encode(), keep=keep)
+
+
+def _write_into(path: Path, text: str) -> None:
+    """Write to a device or a pipe; a pipe that nobody reads is an OSError, and no wait for ever."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
 
 
 def check_lock_name(path: Path) -> None:

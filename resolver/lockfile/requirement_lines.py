@@ -6,6 +6,7 @@ What cannot be used is told at once, with its line. What another tool would do a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -158,22 +159,23 @@ def _tell(path: Path, wrong: Sequence[tuple[str, str]]) -> None:
 
 def _load(
     path: Path,
-    above: tuple[Path, ...],
+    above: tuple[str, ...],
     found: Lines,
     kept: list[Line],
     wrong: list[tuple[str, str]],
 ) -> None:
-    if path.resolve() in above:
+    place = os.path.realpath(path)
+    if place in above:
         raise UsageError(f"{path} includes itself", hint="remove the line that closes the ring")
     for number, line in logical_lines(_text(path)):
-        _take(line, f"{path}, line {number}", path, above, found, kept, wrong)
+        _take(line, f"{path}, line {number}", path, (*above, place), found, kept, wrong)
 
 
 def _take(
     line: str,
     origin: str,
     path: Path,
-    above: tuple[Path, ...],
+    above: tuple[str, ...],
     found: Lines,
     kept: list[Line],
     wrong: list[tuple[str, str]],
@@ -183,7 +185,7 @@ def _take(
     name, value = (option["name"], option["value"].strip()) if option else ("", "")
     if name in (*_INCLUDES, *_CONSTRAINTS) and value:
         inner = found.limits if name in _CONSTRAINTS else kept
-        _load(path.parent / value, (*above, path.resolve()), found, inner, wrong)
+        _load(path.parent / value, above, found, inner, wrong)
     elif name in INDEX_OPTIONS and "://" in value:
         found.indexes.append((f"{origin}: {name}", value))
     elif name in _TOLD:

@@ -74,19 +74,11 @@ def build_advice(
 
 
 def _subject(reason: Reason) -> tuple[NormalizedName, Version] | None:
-<<<<<<< HEAD:resolver/solve/build_advice.py
     match reason.subject:
         case Release(name, Version() as version):
             return name, version
         case _:
             return None  # a CUDA release, a request
-=======
-    name, _, version = reason.subject.partition(" ")
-    try:
-        return canonicalize_name(name, validate=True), Version(version)
-    except ValueError:  # InvalidName, InvalidVersion, or a number that is too long
-        return None  # a CUDA release, a request
->>>>>>> 1604bd9 (Read regular files only, and every way a text is no TOML or JSON as one error):resolver/solve/source.py
 
 
 def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bool:

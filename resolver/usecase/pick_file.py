@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -51,7 +52,7 @@ def find_wheels(
         file = cwd / text
         if not file.is_file():
             raise UsageError(f"no file {text}", hint="check the name, or write NAME==VERSION")
-        return [_named(file.name, path=str(file.resolve()))]
+        return [_named(file.name, path=os.path.realpath(file))]
     requirement, _ = parse_requirement(text, "wheel")
     project = canonicalize_name(requirement.name)
     listings = list(connection.index.listings(project))

@@ -19,7 +19,7 @@ def main() -> int:
     chosen_pages = [pair for pair in page_pairs() if _chosen(pair, options.only)]
     table: dict[str, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     bad = []
-    for run in itertools.chain(run_files(chosen_files), run_pages(chosen_pages)):
+    for run in itertools.chain(run_pages(chosen_pages), run_files(chosen_files)):
         table[run.fault][run.command].append(run)
         if run.wrong:
             bad.append(run)

@@ -54,7 +54,7 @@ def _bytes(change: Callable[[bytes, str], bytes]) -> Callable[[Path, bytes, str]
 def _sparse(path: Path, good: bytes, form: str) -> None:  # noqa: ARG001
     with path.open("wb") as file:
         file.write(good)
-        file.truncate(6 << 30)
+        file.truncate(1 << 30)
 
 
 def _noise(good: bytes, form: str) -> bytes:
@@ -122,7 +122,7 @@ FILE_FAULTS = (
     FileFault("noise", _bytes(_noise)),
     FileFault("zeros", _bytes(lambda good, form: bytes(4096))),  # noqa: ARG005
     FileFault("no UTF-8", _bytes(lambda good, form: b"\xff\xfe\xe9\n" + good)),  # noqa: ARG005
-    FileFault("6 GB", _sparse),
+    FileFault("1 GB", _sparse),
     FileFault("long", _bytes(_long)),
     FileFault("5,000 digits", _bytes(_digits)),
     FileFault("deep arrays", _bytes(_deep)),
