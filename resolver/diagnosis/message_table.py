@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.model.cuda import Arch
 from resolver.model.message import Message
@@ -66,7 +66,7 @@ def installed_by(known: KnownMessage) -> Iterator[tuple[NormalizedName, Version]
             continue
         try:
             yield canonicalize_name(_filled(project, known)), Version(value)
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or a number that is too long
             continue
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.lockfile.forks import Fork, with_extras
 from resolver.lockfile.python_range import allows
@@ -87,7 +87,7 @@ class Reader:
         }
         try:
             return Marker(with_extras(marker, self.active)).evaluate(environment, "lock_file")
-        except InvalidMarker:
+        except (InvalidMarker, RecursionError):
             self.notes.append(f"{self.path}: {marker!r} is not a marker and was taken as true")
             return True
 
@@ -116,7 +116,7 @@ class Reader:
     ) -> None:
         try:
             parsed = Version(str(version))
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or a number that is too long
             self.leave_out(f"{name} {version}", "not a version")
             return
         if path is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from resolver.lockfile.forks import Item
 from resolver.lockfile.pin import Reader, is_wheel, sha256_of
@@ -68,7 +68,7 @@ def _add(row: dict[str, Any], place: str, reader: Reader) -> None:
     if wheel and (name is None or version is None):
         try:
             name, version, _, _ = parse_wheel_filename(_filename(place))
-        except InvalidWheelFilename:
+        except ValueError:  # InvalidWheelFilename, or a number that is too long
             name = None
     if name is None or version is None:
         reader.leave_out(str(name or place), "it is no file of an index")

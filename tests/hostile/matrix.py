@@ -144,7 +144,7 @@ def _remote_lock(project: Path, url: str) -> None:
 
 def _database(place: Path) -> None:
     """The shipped tables, linked, so that one of them can be replaced."""
-    from resolver.compat.load import knowledge_path
+    from resolver.compat.load_facts import knowledge_path
 
     place.mkdir()
     for part in knowledge_path().iterdir():
