@@ -50,11 +50,13 @@ EXCEPTIONS = {
 # What the model may use of the standard library: it neither reads nor runs anything.
 PURE = {
     "__future__",
+    "bisect",
     "collections",
     "dataclasses",
     "datetime",
     "enum",
     "functools",
+    "itertools",
     "pathlib",
     "re",
     "shlex",
