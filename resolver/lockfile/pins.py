@@ -18,6 +18,7 @@ from resolver.lockfile.read_conda import conda_python, split_environment, stated
 from resolver.lockfile.read_dockerfile import Image, parse_dockerfile
 from resolver.lockfile.read_lock import read_lock
 from resolver.lockfile.requirement_lines import Line, Lines, load_lines, parse_lines
+from resolver.model.cuda import CudaVersion
 from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.target import Target
 
@@ -50,6 +51,12 @@ def open_lock(path: Path, options: LockOptions = EACH_FORK) -> LockDocument:
         raise UsageError(
             f"{path} is no environment and no lock file: {str(error).splitlines()[0]}", hint=TAKEN
         ) from error
+    if not asked and document.kind in (Kind.CONDA, Kind.DOCKERFILE):
+        what = "hands pip no" if document.kind is Kind.CONDA else "installs no"
+        raise UsageError(
+            f"{path} {what} package that it names: there is nothing to check",
+            hint="check the lock or the requirements that are installed there",
+        )
     if not asked:
         raise UsageError(f"{path} names no package: there is nothing to check", hint=TAKEN)
     return document
@@ -84,14 +91,26 @@ def locked_python(
     stated, exact = _stated_python(document, machine, options)
     if exact is not None:
         return exact, f"the Python that {document.path} installs"
-    if stated is None:
+    markers = document.data.get("supported-markers") or document.data.get("environments") or ()
+    markers = [text for text in markers if isinstance(text, str)]
+    if stated is None and not markers:
         return None
     if document.kind is Kind.UV and (chosen := _python_version(document.path.parent)):
         running = chosen
-    found = nearest_python(stated, running)
+
+    def fits(python: Version) -> bool:
+        reader = Reader(document.path, replace(_ANY, python=python, machine=machine).environment)
+        return not markers or any(map(reader.holds, markers))
+
+    found = nearest_python(stated or "", running, fits)
     if found is None:
         return None
-    return str(found), f"{document.path} is for Python {stated}"
+    what = f"for Python {stated}" if stated and not markers else "for other environments"
+    return str(found), f"{document.path} is {what}"
+
+
+# Its Python and machine are replaced; markers ask for nothing else of it.
+_ANY = Target(cuda=CudaVersion(13, 0), archs=(), python=Version("3.12.0"))
 
 
 def _python_version(directory: Path) -> Version | None:
@@ -177,6 +196,7 @@ def _read_lines(document: LockDocument, target: Target) -> LockFile:
             if line.marker is None or line.marker.evaluate(target.environment):
                 _add_line(line, reader, addresses, loose, latest=not strict)
         reader.notes += lines.notes
+        loose += lines.unread
         indexes |= {address: origin for origin, address in lines.indexes}
         if document.kind is Kind.DOCKERFILE:
             indexes |= dict.fromkeys(addresses, f"{document.path}")

@@ -6,6 +6,7 @@ Source: Poetry's documentation, "Dependency specification": caret, tilde and wil
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -50,17 +51,19 @@ def _allows(text: str, python: Version) -> bool:
         return True
 
 
-def nearest_python(stated: str, running: Version) -> Version | None:
-    """The running Python where a range allows it, else the nearest known one that it allows."""
-    if allows(stated, running):
+def nearest_python(
+    stated: str, running: Version, fits: Callable[[Version], bool] = lambda _: True
+) -> Version | None:
+    """The running Python where a range allows it and it ``fits``, else the nearest known one."""
+    if allows(stated, running) and fits(running):
         return running
     named = [Version(text) for text in re.findall(r"\d+\.\d+\.\d+", stated)]
     for minor in sorted(map(Version, PYTHONS), key=lambda v: abs(v.minor - running.minor)):
         first = Version(f"{minor}.0")
         patches = [p for p in named if p.release[:2] == minor.release[:2]]
         for python in (first, *sorted(patches)):
-            if _in_any(stated, python):
+            if _in_any(stated, python) and fits(python):
                 return python
-        if allows(stated, first):
+        if allows(stated, first) and fits(first):
             return first
     return None

@@ -5,6 +5,7 @@ Source: the Dockerfile reference. Nothing is run, and no base image is looked in
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -151,6 +152,11 @@ def _assignments(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _installs(number: int, command: str) -> Iterator[Install]:
+    if command.startswith("["):
+        try:
+            command = shlex.join(map(str, json.loads(command)))
+        except ValueError:
+            return
     for part in _SPLIT.split(command):
         match = _INSTALLS.search(part)
         if match is None:
@@ -166,6 +172,8 @@ def _install(number: int, words: list[str]) -> Install:
     found = Install(number)
     rest = iter(words)
     for word in rest:
+        if word.startswith((">", "<", "2>", "&>")):
+            break  # where its output goes
         name, equals, value = word.partition("=")
         if not word.startswith("-"):
             found.requirements.append(word)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from packaging.markers import Marker
+from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
     NormalizedName,
@@ -34,7 +34,9 @@ _HASH = re.compile(r"\s--hash[= ]\s*(\S+)")
 _BUILD = re.compile(r"\s--(?:config-settings?|global-option|install-option)[= ]\s*\S+")
 _OPTION = re.compile(r"(?P<name>--[\w-]+|-[A-Za-z])[ =]*(?P<value>.*)")
 _DIRECT = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(?P<address>\S+)")
-_ADDRESS = re.compile(r"(?P<place>(?:[a-z][a-z+]*:/|[./])\S+|\S+\.whl|\.)(?:\s+;.*)?", re.I)
+_ADDRESS = re.compile(r"(?P<place>[a-z][a-z+]*:/\S+|[./][^;]*|\S+\.whl(?:\[[^\]]*\])?|\.)", re.I)
+# pip takes a semicolon for part of an address unless a space is beside it.
+_MARKED = re.compile(r"\s+;\s*|;\s+")
 _EGG = re.compile(r"#(?:.*&)?egg=(?P<name>[A-Za-z0-9][\w.-]*)")
 
 # More of them say that the file is none of requirements.
@@ -116,6 +118,7 @@ class Lines:
     limits: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     indexes: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     @property
     def index_notes(self) -> list[str]:
@@ -138,12 +141,18 @@ def load_lines(path: Path) -> Lines:
 
 
 def parse_lines(texts: Iterable[str], origin: str, path: Path) -> Lines:
-    """The lines that a file of another form holds; ``origin`` is where. Raises as load_lines."""
+    """The lines that a file of another form holds, where they are plain; ``origin`` is where.
+
+    What is no requirement is in ``unread``. Raises as load_lines for files that are included.
+    """
     found, wrong = Lines(), list[tuple[str, str]]()
     for text in texts:
         for _, line in logical_lines(text):
-            _take(line, origin, path, (), found, found.asked, wrong)
-    _tell(path, wrong)
+            try:
+                _take(line, origin, path, (), found, found.asked, wrong)
+            except DamagedData as error:
+                wrong.append((error.message, ""))
+    found.unread = [message for message, _ in wrong]
     return found
 
 
@@ -236,10 +245,15 @@ def parse_line(
         egg = _EGG.search(option["value"])
         whose = egg["name"] if egg else "an editable install"
         return Line(origin=origin, text=text, whose=whose, requirement=None)
-    if direct := _DIRECT.match(text):
-        return _addressed(text, origin, hashes, directory, direct["address"], direct["name"])
-    if place := _ADDRESS.fullmatch(text):
-        return _addressed(text, origin, hashes, directory, place["place"], None)
+    bare, *rest = _MARKED.split(text, maxsplit=1)
+    direct, place = _DIRECT.match(bare), _ADDRESS.fullmatch(bare.strip())
+    if direct or place:
+        line = (
+            _addressed(text, origin, hashes, directory, direct["address"], direct["name"])
+            if direct
+            else _addressed(text, origin, hashes, directory, bare.strip(), None)
+        )
+        return line if not rest else _marked(line, rest[0])
     return Line(
         origin=origin,
         text=text,
@@ -286,11 +300,7 @@ def _addressed(
         ) from error
     if named is not None and canonicalize_name(named) != name:
         raise DamagedData(f"{origin}: {filename} is no wheel of {canonicalize_name(named)}")
-    marker = None
-    if named is not None and ";" in text:
-        marker = _requirement(text, origin).marker
     pin = Requirement(f"{name}=={version}")
-    pin.marker = marker
     fragment = [parts.fragment.replace("=", ":", 1)] if "sha256=" in parts.fragment else ()
     local = parts.scheme in ("", "file")
     place = unquote(parts.path)
@@ -302,8 +312,21 @@ def _addressed(
         hashes=(*hashes, *fragment),
         url=None if local else parts._replace(fragment="").geturl(),
         path=(place if parts.scheme else str(directory / place)) if local else None,
-        marker=marker,
     )
+
+
+def _marked(line: Line, text: str) -> Line:
+    """The line where its marker holds. Raises UsageError for one that is none."""
+    try:
+        marker = Marker(text)
+    except InvalidMarker as error:
+        detail = str(error).splitlines()[0]
+        raise UsageError(
+            f"{line.origin}: {text!r} is not a marker: {detail}", hint=_FORM
+        ) from error
+    if line.requirement is not None:
+        line.requirement.marker = marker
+    return replace(line, marker=marker)
 
 
 def find_left_out(path: str, text: str) -> tuple[str, ...]:

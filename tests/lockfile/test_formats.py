@@ -380,6 +380,32 @@ def test_what_uv_export_pip_freeze_and_pip_compile_write(tmp_path: Path) -> None
     )
 
 
+def test_addresses_with_markers_as_pip_takes_them(tmp_path: Path) -> None:
+    text = """https://files.example/a-1.0-py3-none-any.whl; sys_platform == "win32"
+https://files.example/b-1.0-py3-none-any.whl ; sys_platform == "linux"
+c @ https://files.example/c-1.0-py3-none-any.whl ; sys_platform == "linux"
+d @ https://files.example/d-1.0-py3-none-any.whl; sys_platform == "win32"
+./e-1.0-py3-none-any.whl; sys_platform == "linux"
+"""
+    (lock,) = load(write(tmp_path, text))
+    assert [pin.name for pin in lock.pins] == ["b", "c", "e"]
+    with pytest.raises(UsageError, match="line 1: 'nonsense' is not a marker"):
+        load(write(tmp_path, "./e-1.0-py3-none-any.whl; nonsense\n"))
+
+
+def test_what_is_not_plain_in_a_dockerfile_is_left_out(tmp_path: Path) -> None:
+    text = """FROM python:3.12
+RUN pip install $ARGS '.[a, b]' dist/*.whl "x==${UNSET}" six==1.0 && \\
+    python -m pip install --target=/x near==2.0 > log.txt
+RUN ["pip", "install", "exec==1.0"]
+"""
+    (lock,) = load(write(tmp_path, text))
+    assert (shown(lock), lock.left_out) == (["exec-1.0", "near-2.0", "six-1.0"], 4)
+    with pytest.raises(UsageError, match="installs no package that it names") as caught:
+        open_lock(write(tmp_path, "FROM x\nRUN uv sync --frozen\n"))
+    assert caught.value.hint == "check the lock or the requirements that are installed there"
+
+
 # what is none of them
 
 
@@ -481,6 +507,16 @@ def test_the_python_that_a_lock_is_for(
     tmp_path: Path, text: str, running: str, found: str | None
 ) -> None:
     assert python_of(write(tmp_path, text), running) == found
+
+
+def test_the_environments_of_a_lock_say_its_python_too(tmp_path: Path) -> None:
+    text = UV.format(">=3.9").replace(
+        "[[",
+        "supported-markers = [\"python_version < '3.11' and platform_machine == 'x86_64'\"]\n[[",
+    )
+    assert python_of(write(tmp_path, text), "3.12.1") == "3.10.0"
+    assert python_of(write(tmp_path, text), "3.9.2") == "3.9.2"
+    assert python_of(write(tmp_path, text.replace("x86_64", "ppc64le")), "3.12.1") is None
 
 
 def test_python_version_beside_uv_lock(tmp_path: Path) -> None:
