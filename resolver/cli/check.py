@@ -1,38 +1,49 @@
-"""``abilock check``: does an installed environment load, and if not, why."""
+"""``abilock check``: does an installed environment load, or what a lock names; if not, why."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resolver import api
+from resolver import __version__, api
 from resolver.cli import console
 from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
-from resolver.cli.resolve import Format, FormatOption
-from resolver.errors import UsageError
+from resolver.errors import DiskFailure, UsageError
 from resolver.model.options import IndexOptions, LockOptions, TargetOptions
 from resolver.model.plural import counted
 
 if TYPE_CHECKING:
     from resolver.load.distribution import Distribution
+    from resolver.usecase.check import CheckResult
     from resolver.usecase.freeze import FreezeResult
+    from resolver.usecase.session import Session
 
 WhatArgument = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Argument(
-        metavar="[ENV or LOCKFILE]",
+        metavar="[ENV or LOCKFILE]...",
         help="A virtual environment, a prefix or a site-packages; or a lock of uv, Poetry, PDM, "
         "Pipenv, pixi, conda-lock or PEP 751, pinned requirements, environment.yml, a Dockerfile. "
         "Default: the active environment.",
         show_default=False,
     ),
 ]
+
+
+class CheckFormat(StrEnum):
+    """How findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+    SARIF = "sarif"
 
 
 @flattened
@@ -50,55 +61,116 @@ def check(
             "--freeze", metavar="FILE", help="Write a lock of what is installed, to go back to."
         ),
     ] = None,
-    format: FormatOption = Format.TEXT,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Tell every finding in full, and all notes.")
+    ] = False,
+    format: Annotated[
+        CheckFormat,
+        typer.Option(
+            "--format",
+            help="text for people, json for scripts, github for annotations, sarif for scanners.",
+        ),
+    ] = CheckFormat.TEXT,
 ) -> None:
     """Say whether what is installed loads: every library, all findings at once."""
-    if what is not None and not os.path.exists(what):
-        raise UsageError(
-            f"{what} is no environment and no lock file: there is nothing",
-            hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
-        )
-    with opened(index) as session:
-        frozen: FreezeResult | None = None
-        if what is not None and os.path.isfile(what):
-            if freeze is not None:
-                raise UsageError("--freeze is for environments: a lock file is a lock already")
-            answer = api.check_lock(
-                what,
-                extras=lock.extras,
-                groups=lock.groups,
-                all_extras=lock.all_extras,
-                environment=lock.environment,
-                target=target,
-                session=session,
+    places: Sequence[Path | None] = what or [None]
+    for place in filter(None, places):
+        if not os.path.exists(place):
+            raise UsageError(
+                f"{place} is no environment and no lock file: there is nothing",
+                hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
             )
-        else:
-            if lock.said:
-                raise UsageError(
-                    "--extra, --group, --all-extras and --environment are for lock files",
-                    hint="an environment is judged as it is: leave them out",
-                )
-            if freeze is not None:
-                from resolver.usecase.freeze import check_place
-
-                check_place(freeze)
-            with _progress() as on_package:
-                answer = api.check_environment(
-                    what, target=target, full=full, on_package=on_package, session=session
-                )
-            if freeze is not None:
-                frozen = api.freeze(answer, session=session)
+    if places[1:]:
+        _check_several(format, freeze)
+    with opened(index) as session:
+        answers = [_check(session, place, target, lock, full, freeze) for place in places]
+        frozen: FreezeResult | None = None
+        if freeze is not None:
+            frozen = api.freeze(answers[0], session=session)
     if freeze is not None and frozen is not None:
         frozen.write(freeze)
-        _tell_frozen(freeze, frozen, broken=answer.verdict == "broken")
-    if format is Format.JSON:
-        from resolver.render.render_json import dump
-
-        console.data(dump(answer.to_json()))
-    else:
-        console.words(answer.text(), error=False)
-    if answer.verdict == "broken":
+        _tell_frozen(freeze, frozen, broken=answers[0].verdict == "broken")
+    _print(answers, format, verbose)
+    if any(answer.verdict == "broken" for answer in answers):
         raise typer.Exit(1)
+
+
+def _check_several(format: CheckFormat, freeze: Path | None) -> None:
+    """Raises UsageError for what is for one place alone."""
+    if freeze is not None:
+        raise UsageError("--freeze is for one environment", hint="name one at a time")
+    if format is CheckFormat.JSON:
+        raise UsageError(
+            "--format json is one document of one lock or environment",
+            hint="name one at a time, or use --format sarif",
+        )
+
+
+def _check(
+    session: Session,
+    place: Path | None,
+    target: TargetOptions,
+    lock: LockOptions,
+    full: bool,
+    freeze: Path | None,
+) -> CheckResult:
+    if place is not None and os.path.isfile(place):
+        if freeze is not None:
+            raise UsageError("--freeze is for environments: a lock file is a lock already")
+        return api.check_lock(
+            place,
+            extras=lock.extras,
+            groups=lock.groups,
+            all_extras=lock.all_extras,
+            environment=lock.environment,
+            target=target,
+            session=session,
+        )
+    if lock.said:
+        raise UsageError(
+            "--extra, --group, --all-extras and --environment are for lock files",
+            hint="an environment is judged as it is: leave them out",
+        )
+    if freeze is not None:
+        from resolver.usecase.freeze import check_place
+
+        check_place(freeze)
+    with _progress() as on_package:
+        return api.check_environment(
+            place, target=target, full=full, on_package=on_package, session=session
+        )
+
+
+def _print(answers: Sequence[CheckResult], format: CheckFormat, verbose: bool) -> None:
+    if format is CheckFormat.TEXT:
+        texts = [answer.text(verbose=verbose) for answer in answers]
+        console.words("\n\n".join(texts), error=False)
+        return
+    from resolver.render.render_json import dump
+
+    if format is CheckFormat.JSON:
+        console.data(dump(answers[0].to_json()))
+        return
+    from resolver.render.annotation import Located, github_text, sarif_document, summary_text
+
+    located = [Located(a.report, _in_repository(a.report.prefix), a.lines) for a in answers]
+    if format is CheckFormat.SARIF:
+        console.data(dump(sarif_document(located, __version__)))
+        return
+    console.data(github_text(located) + "\n")
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        try:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(summary_text(located))
+        except OSError as error:
+            raise DiskFailure(f"cannot write to {path}: {error.strerror}") from error
+
+
+def _in_repository(prefix: str) -> str:
+    """A path as the repository of a workflow has it, where it lies in there."""
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
+    path = Path(os.path.abspath(prefix))
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
 def _tell_frozen(path: Path, frozen: FreezeResult, *, broken: bool) -> None:

@@ -122,9 +122,15 @@ class ChannelIndex:
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how the indexes were read, sorted."""
         with self._lock:
-            told = {*self._notices, *self._settings.notices, *self._cache.notices()}
+            told = {*self._notices, *self._cache.notices()}
             for channel, cause in self._down.items():
                 told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
+        return tuple(sorted({*told, *self.asides()}))
+
+    def asides(self) -> tuple[str, ...]:
+        """What the user's settings say that did not count, sorted."""
+        with self._lock:
+            told = {*self._settings.notices}
             for (name, taken), projects in self._shadowed.items():
                 told.add(
                     f"index {name} has {_some(projects)} too, which "

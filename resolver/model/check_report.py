@@ -15,10 +15,10 @@ class Report:
 
     ``target`` is None where nothing says which CUDA counts. ``members_checked`` is the number of
     shared objects that were loaded in simulation, or of wheels whose bytes were looked at.
-    ``unjudged`` is the number of packages of which nothing, or too little, could be read.
-    ``torch`` is the build that a lock's pin was taken to mean. ``fork`` names the extras and groups
-    that are meant; a lock of several has the report of each in ``forks``, and what they found
-    together is its own.
+    ``asides`` are notes on settings that changed nothing. ``unjudged`` is the number of packages of
+    which nothing, or too little, could be read. ``torch`` is the build that a lock's pin was taken
+    to mean. ``fork`` names the extras and groups that are meant; a lock of several has the report
+    of each in ``forks``, and what they found together is its own.
     """
 
     prefix: str
@@ -28,6 +28,7 @@ class Report:
     members_checked: int
     packages: int
     notes: tuple[str, ...] = ()
+    asides: tuple[str, ...] = ()
     unjudged: int = 0
     torch: str | None = None
     fork: str = ""

@@ -57,6 +57,10 @@ class Index(Protocol):
         """What a user must be told of how the index was read, in a stable order."""
         ...
 
+    def asides(self) -> tuple[str, ...]:
+        """Those of the notices that tell of settings alone: no file would be another without."""
+        ...
+
 
 class Rules(Protocol):
     """What curated facts say of one target; pure and quick."""

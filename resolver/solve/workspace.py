@@ -84,6 +84,10 @@ class Workspace:
         told = (*self.index.notices(), *self.evidence.notices())
         return (*told, *self._set_aside(told))
 
+    def asides(self) -> tuple[str, ...]:
+        """Those of the notices that tell of settings alone."""
+        return self.index.asides()
+
     def _set_aside(self, told: Sequence[str]) -> Iterable[str]:
         """The projects with files whose metadata did not come, each with one of them, told once."""
         silent: dict[str, list[Reason]] = {}

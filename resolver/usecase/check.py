@@ -18,6 +18,7 @@ from resolver.lockfile.pins import locked_python, open_lock
 from resolver.model.check_report import Report
 from resolver.model.options import EACH_FORK, LockOptions, TargetOptions
 from resolver.model.reason import Reason
+from resolver.model.release import Release
 from resolver.model.target import Target
 from resolver.usecase import check_lock as locks
 from resolver.usecase.answer import Answer
@@ -34,10 +35,11 @@ from resolver.usecase.world import World
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckResult(Answer):
-    """The answer to ``check``. ``environment`` is what was looked at, None of a lock."""
+    """The answer to ``check``. ``environment`` or ``document`` is what was looked at."""
 
     report: Report
     environment: Environment | None = None
+    document: LockDocument | None = None
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:
@@ -57,13 +59,13 @@ class CheckResult(Answer):
     @property
     def notes(self) -> tuple[str, ...]:
         """What else a user should know."""
-        return self.report.notes
+        return (*self.report.notes, *self.report.asides)
 
-    def text(self) -> str:
-        """The answer for people, as the command prints it."""
+    def text(self, *, verbose: bool = False) -> str:
+        """The answer for people, as the command prints it; all of each finding if ``verbose``."""
         from resolver.render.render_check import check_text
 
-        return check_text(self.report)
+        return check_text(self.report, verbose=verbose)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``check --format json`` (docs/json.md)."""
@@ -71,6 +73,22 @@ class CheckResult(Answer):
         from resolver.render.render_json import document
 
         return document(check_model(self.report))
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """The line in the lock of each release that a finding names, by the release's text."""
+        from resolver.lockfile.locate import find_line
+
+        if self.document is None:
+            return {}
+        find = find_line(self.document)
+        found: dict[str, int] = {}
+        for each in (r for reason in self.findings for r in (reason.subject, reason.object)):
+            if isinstance(each, Release) and str(each) not in found:
+                line = find(each.name, str(each.version))
+                if line is not None:
+                    found[str(each)] = line
+        return found
 
 
 def check_environment(
@@ -156,7 +174,8 @@ def check_lock(
     target = make_project_target(
         session.knowledge, options, session.project, session.world, session.tell
     )
-    return CheckResult(report=locks.check_lock(session, document, target, choice))
+    report = locks.check_lock(session, document, target, choice)
+    return CheckResult(report=report, document=document)
 
 
 def _with_python(

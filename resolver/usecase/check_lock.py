@@ -80,7 +80,9 @@ def check_lock(
         locks = tuple(named_builds(lock, workspace) for lock in locks)
         reports = [judge_pins(workspace, session.base, links, lock, path) for lock in locks]
         report = reports[0] if len(reports) == 1 else _of_all(reports)
-        return replace(report, notes=(*report.notes, *workspace.notices()))
+        asides = {*workspace.asides()}
+        notes = [notice for notice in workspace.notices() if notice not in asides]
+        return replace(report, notes=(*report.notes, *notes), asides=tuple(sorted(asides)))
 
 
 def _refused(document: LockDocument, target: Target, lock: LockFile) -> Report:
@@ -359,16 +361,26 @@ def _told_indexes(lock: LockFile, channels: Sequence[Channel]) -> Iterator[str]:
 
 
 def _told_absent(absent: Mapping[NormalizedName, NormalizedName]) -> Iterator[str]:
-    by: dict[NormalizedName, list[str]] = {}
-    for name, asker in absent.items():
-        by.setdefault(asker, []).append(name)
-    for asker, names in by.items():
-        more = f" and {len(names) - 3} more" if names[3:] else ""
-        what = "its libraries are there" if asker == TORCH else "it works without"
+    of_torch = [name for name, by in absent.items() if by == TORCH]
+    if of_torch:
         yield (
-            f"the lock does not name {', '.join(names[:3])}{more}, which {asker} requires: whether "
-            f"{what} was not judged"
+            f"the lock does not name {_first(of_torch)}, which torch requires: whether its "
+            "libraries are there was not judged"
         )
+    others = {name: by for name, by in absent.items() if by != TORCH}
+    if others:
+        by = list(dict.fromkeys(others.values()))
+        require = "requires" if len(by) == 1 else "require"
+        work = "it works" if len(by) == 1 else "they work"
+        yield (
+            f"the lock does not name {_first(list(others))}, which {_first(by)} {require}: whether "
+            f"{work} without was not judged"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if names[3:] else ""
+    return f"{', '.join(names[:3])}{more}"
 
 
 def _file(

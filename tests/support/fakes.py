@@ -194,6 +194,9 @@ class FakeIndex:
     def prefetch_metadata(self, artifacts: Iterable[Artifact]) -> None:
         del artifacts
 
+    def asides(self) -> tuple[str, ...]:
+        return ()
+
     def notices(self) -> tuple[str, ...]:
         return self._notices
 
