@@ -18,6 +18,7 @@ from packaging.version import Version
 from resolver.abi.name_table import NameTable
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Grade
+from resolver.model.version import public_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -170,7 +171,7 @@ class History:
             return Match(build=self.builds[index], index=index, grade=Grade.MEASURED)
         if version.is_prerelease:
             return None
-        public = Version(version.public)
+        public = public_of(version)
         candidates = [
             (index, build)
             for index, build in enumerate(self.builds)

@@ -24,6 +24,7 @@ from resolver.model.reason import Severity
 from resolver.model.release import Release, Several
 from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target
+from resolver.model.version import pinned
 
 _NOTHING = SpecifierSet("<0")
 
@@ -171,7 +172,7 @@ def _check_pins(path: Path, fact: schema.TupleFact, records: Sequence[Record]) -
         where = f"for Python {python} on {machine}"
         chosen: dict[NormalizedName, Version] = {}
         for pin in loaded.pins:
-            if pin.marker and not pin.marker.evaluate(dict(_target(python, machine).environment)):
+            if not _target(python, machine).holds(pin.marker):
                 continue
             project = canonicalize_name(pin.name)
             version = _exact(pin)
@@ -194,8 +195,4 @@ def _check_pins(path: Path, fact: schema.TupleFact, records: Sequence[Record]) -
 
 def _exact(pin: Requirement) -> Version | None:
     """The version of ``name==version``, None for any other requirement."""
-    specifiers = list(pin.specifier)
-    if pin.url or len(specifiers) != 1 or specifiers[0].operator not in ("==", "==="):
-        return None
-    text = specifiers[0].version
-    return None if text.endswith(".*") else Version(text)
+    return None if pin.url or len(pin.specifier) != 1 else pinned(pin.specifier)

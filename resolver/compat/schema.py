@@ -38,6 +38,7 @@ from resolver.compat.toml_field import (
     some,
 )
 from resolver.model.channel import Channel
+from resolver.model.cuda import CUDA_TAG
 from resolver.model.knowledge import (
     Build,
     CudaGuard,
@@ -77,7 +78,7 @@ class ChannelFact(Fact):
     title: Text
     url: Text
     projects: Annotated[tuple[Name, ...], AfterValidator(some)]
-    cuda_tags: tuple[Annotated[str, Field(pattern=r"^cu\d{3}$")], ...] = ()
+    cuda_tags: tuple[Annotated[str, Field(pattern=f"^{CUDA_TAG}$")], ...] = ()
     opt_in: bool = False
     source: Text
 

@@ -13,17 +13,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import Version
 
 from resolver.compat.cuda_rules import builds_serving, covers, driver_floor, toolkit_supports
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.cuda import CUDA_TAG, Arch, CudaVersion, DeviceCode
 from resolver.model.host_need import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named
 from resolver.model.stack import TORCH
 from resolver.model.target import Target, driver_text
+from resolver.model.version import version_of
 
 # The wheels whose version is a CUDA release, and which a CUDA build of torch pins.
 _RUNTIMES = frozenset(
@@ -127,11 +127,8 @@ class TargetRules:
             if not self._target.holds(requirement.marker):
                 continue
             for clause in requirement.specifier:
-                if clause.operator in ("==", "~="):
-                    try:
-                        version = Version(clause.version.removesuffix(".*"))
-                    except ValueError:  # InvalidVersion, or a number that is too long
-                        continue
+                version = version_of(clause) if clause.operator in ("==", "~=") else None
+                if version is not None:
                     return CudaVersion(version.major, version.minor)
         return None
 
@@ -320,5 +317,5 @@ def _fatal(reason: Reason | None) -> Reason | None:
 
 def _directory_cuda(artifact: Artifact) -> CudaVersion | None:
     """The index tag in a file's own address: channels keep one directory for each CUDA release."""
-    match = re.search(r"/(cu\d{3})/", artifact.url or "")
+    match = re.search(rf"/({CUDA_TAG})/", artifact.url or "")
     return CudaVersion.parse(match[1]) if match else None

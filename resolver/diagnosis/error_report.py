@@ -25,7 +25,7 @@ from resolver.model.options import TargetOptions
 from resolver.model.outcome import Alternative, Change, Judgement
 from resolver.model.pasted_error import ErrorReport, Explained, OldDriver, Paste, UnsupportedGpu
 from resolver.model.plural import counted
-from resolver.model.reason import Reason
+from resolver.model.reason import Reason, rank_of
 from resolver.model.stack import COMPILERS, TORCH
 from resolver.model.stated import Stated
 from resolver.model.target import Target
@@ -280,7 +280,7 @@ def _with_cures(
                 ),
             )
     unique = {alternative.command: alternative for alternative in found}
-    best = sorted(unique.values(), key=lambda alternative: alternative.grade.rank)
+    best = sorted(unique.values(), key=rank_of)
     return replace(judgement, alternatives=tuple(best))
 
 
@@ -308,5 +308,5 @@ def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
         if reason.symbols:
             bare = (reason.subject.public, reason.object and reason.object.public)
             key = (reason.code, reason.severity, *bare, frozenset(reason.symbols))
-        best[key] = min(best.get(key, reason), reason, key=lambda r: r.grade.rank)
+        best[key] = min(best.get(key, reason), reason, key=rank_of)
     return tuple(best.values())

@@ -15,6 +15,7 @@ from resolver.model.message import Message
 from resolver.model.pasted_error import Explained, KnownMessage
 from resolver.model.reason import Grade
 from resolver.model.template import Cleaned
+from resolver.model.version import parse_version
 
 _LONGEST = 240
 # Of one pattern in a text: a log that repeats itself says no more.
@@ -61,13 +62,9 @@ def find_messages(text: Cleaned, messages: Iterable[Message]) -> list[Place]:
 def installed_by(known: KnownMessage) -> Iterator[tuple[NormalizedName, Version]]:
     """The versions that a message says are installed."""
     for project, name in known.message.installed.items():
-        value = known.values.get(name)
-        if value is None:
-            continue
-        try:
-            yield canonicalize_name(_filled(project, known)), Version(value)
-        except ValueError:  # InvalidVersion, or a number that is too long
-            continue
+        version = parse_version(known.values.get(name) or "")
+        if version is not None:
+            yield canonicalize_name(_filled(project, known)), version
 
 
 def arch_of(known: KnownMessage) -> Arch | None:

@@ -37,7 +37,9 @@ from resolver.model.pasted_error import (
     UnsupportedToolchain,
 )
 from resolver.model.reason import Code
+from resolver.model.stack import TORCH
 from resolver.model.template import Cleaned, clean
+from resolver.model.version import parse_version
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # ray and vLLM put the process before each line, loggers the time.
@@ -311,10 +313,8 @@ def _installed(text: str) -> dict[NormalizedName, Version]:
     """The versions that a text names; the first word on a package counts."""
     found: dict[NormalizedName, Version] = {}
     for name, version in _named(text):
-        try:
-            found.setdefault(canonicalize_name(_REAL.get(name.lower(), name)), Version(version))
-        except ValueError:  # InvalidVersion, or a number that is too long
-            continue
+        if (parsed := parse_version(version)) is not None:
+            found.setdefault(canonicalize_name(_REAL.get(name.lower(), name)), parsed)
     return found
 
 
@@ -366,7 +366,7 @@ def projects_of(file: str) -> tuple[NormalizedName, ...]:
         return tuple(map(canonicalize_name, _IMPORTS[stem]))
     if match := re.match(r"lib(torch|c10)(_(cpu|cuda|python|global_deps)\w*)?$", stem):
         del match
-        return (canonicalize_name("torch"),)
+        return (TORCH,)
     if match := re.match(r"lib(torch[a-z]+)", stem):
         return (canonicalize_name(match[1]),)
     return (canonicalize_name(stem),) if re.fullmatch(r"[A-Za-z]\w*", stem) else ()

@@ -21,6 +21,7 @@ from resolver.load.simulation import Examination
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.reason import Reason, Severity
 from resolver.model.release import Release
+from resolver.model.stack import TORCH
 
 _PIECE = 4 << 20
 
@@ -60,7 +61,7 @@ class DeviceCheck:
         """Members that need torch and have code for none of the GPUs, and torch itself."""
         if not self._archs:
             return
-        torch = examination.environment.find("torch")
+        torch = examination.environment.find(TORCH)
         if torch is not None:
             for member in torch.native:
                 if member.startswith("torch/lib/libtorch_cuda"):

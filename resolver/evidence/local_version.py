@@ -14,7 +14,7 @@ from resolver.model.host_need import CUDA, HostNeed
 from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade, Reason
-from resolver.model.release import Named
+from resolver.model.release import Named, Subject
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
@@ -45,6 +45,10 @@ def named_cuda_major(artifact: Artifact) -> int | None:
     """The CUDA major that a local version names, alone (``cu12torch2.9``) or with its minor."""
     match = _CUDA.search(artifact.version.local or "")
     return None if match is None else int(match[1])
+
+
+def _torch(torch: Artifact | None) -> Subject:
+    return Named(TORCH) if torch is None else torch.release
 
 
 def declared_needs(artifact: Artifact, target: Target, abi_of: AbiOf) -> Iterator[HostNeed | Bound]:
@@ -83,7 +87,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 Reason(
                     code=Code.MISSING_SYMBOL,
                     subject=subject,
-                    object=Named("torch") if torch is None else torch.release,
+                    object=_torch(torch),
                     needs=f"the symbols of {text}, which it was built with",
                     found="another release of torch" if torch is None else f"torch {torch.version}",
                     works_with=text,
@@ -106,7 +110,7 @@ def declared_bounds(artifact: Artifact, abi_of: AbiOf) -> Iterator[Bound]:
                 Reason(
                     code=Code.CXX11_ABI,
                     subject=subject,
-                    object=Named("torch") if torch is None else torch.release,
+                    object=_torch(torch),
                     needs=f"a torch with the {word} C++11 ABI of std::string",
                     found=f"one with the {'old' if wanted else 'new'} ABI",
                     grade=Grade.DECLARED,
@@ -134,7 +138,7 @@ def pinned_bound(artifact: Artifact, pairs: Sequence[DeclaredPair]) -> Bound:
             Reason(
                 code=Code.MISSING_SYMBOL,
                 subject=subject,
-                object=Named("torch") if torch is None else torch.release,
+                object=_torch(torch),
                 needs=f"the torch it is pinned together with: {text}",
                 found="another release of torch" if torch is None else f"torch {torch.version}",
                 works_with=text,

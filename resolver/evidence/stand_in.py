@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from packaging.specifiers import SpecifierSet
-
 from resolver.abi.cross_machine import MOST_READ
 from resolver.abi.link import WheelLink
 from resolver.abi.wheel import WheelFacts
@@ -27,6 +25,7 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release
 from resolver.model.target import Target
+from resolver.model.version import public_of
 
 CudaOf = Callable[[Artifact], str | None]
 CodesOf = Callable[[Artifact], tuple[DeviceCode, ...] | None]
@@ -115,12 +114,12 @@ def sibling_files(listings: Iterable[Listing], artifact: Artifact) -> list[Artif
     """
     if artifact.version.is_prerelease or _is_of_one_torch(artifact):
         return []
-    public = artifact.version.__replace__(local=None)
+    public = public_of(artifact.version)
     found = {
         (other.sha256, other.filename): other
         for listing in listings
         for version in listing.versions
-        if version.__replace__(local=None) == public
+        if public_of(version) == public
         for other in listing.files(version)
         if other.kind == "wheel"
         and (other.filename, other.sha256) != (artifact.filename, artifact.sha256)
@@ -134,11 +133,6 @@ def sibling_files(listings: Iterable[Listing], artifact: Artifact) -> list[Artif
 
 def _is_of_one_torch(artifact: Artifact) -> bool:
     return named_torch(artifact) is not None or named_cxx11_abi(artifact) is not None
-
-
-def is_pinned(specifier: SpecifierSet) -> bool:
-    """Whether a specifier names a release: its author says which torch a file is for."""
-    return any(clause.operator in ("==", "===", "~=") for clause in specifier)
 
 
 def inherited_needs(

@@ -10,6 +10,7 @@ from resolver.evidence.stand_in import Read
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason, Severity, weakest
 from resolver.model.release import Named, Release
+from resolver.model.stack import TORCH
 
 
 def no_torch(subject: Release, read: Read) -> Reason:
@@ -18,7 +19,7 @@ def no_torch(subject: Release, read: Read) -> Reason:
     return Reason(
         code=Code.MISSING_SYMBOL,
         subject=subject,
-        object=Named("torch"),
+        object=Named(TORCH),
         needs=f"a torch that exports its {len(read.link.symbols)} symbols",
         found="none among the candidates",
         works_with=works,

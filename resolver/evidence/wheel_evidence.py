@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
@@ -34,7 +33,6 @@ from resolver.evidence.stand_in import (
     StandIns,
     inferred,
     inherited_needs,
-    is_pinned,
     unread_need,
 )
 from resolver.evidence.torch_match import Torches
@@ -45,8 +43,9 @@ from resolver.model.host_need import CUDA, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release
-from resolver.model.stack import NO_EXTENSIONS, TORCH
+from resolver.model.stack import NO_EXTENSIONS, TORCH, is_torch
 from resolver.model.target import Target
+from resolver.model.version import names_release
 from resolver.solve.candidate import Bound
 
 
@@ -181,7 +180,7 @@ class WheelEvidence:
         self, artifact: Artifact, read: Read | None, declared: Sequence[SpecifierSet]
     ) -> Iterator[HostNeed | Bound]:
         """What others say of the torch of a file that was not read; else that it be read."""
-        if named_torch(artifact) is not None or any(map(is_pinned, declared)):
+        if named_torch(artifact) is not None or any(map(names_release, declared)):
             return
         said = [pair for pair in self._known.pairs if pair.is_of(artifact)]
         if said:
@@ -348,8 +347,7 @@ class WheelEvidence:
         return [
             requirement.specifier
             for requirement in metadata.requires
-            if canonicalize_name(requirement.name) == TORCH
-            and self._target.holds(requirement.marker)
+            if is_torch(requirement) and self._target.holds(requirement.marker)
         ]
 
     def _check(self, subject: Release, torch: Artifact, read: Read) -> list[Reason]:

@@ -6,8 +6,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from packaging.version import Version
-
 from resolver.load.distribution import Distribution
 from resolver.load.finding_context import Surroundings, Symbols
 from resolver.load.library_finding import missing_library
@@ -22,6 +20,7 @@ from resolver.load.process import (
 from resolver.load.simulation import Attempt, Examination
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
+from resolver.model.version import parse_version
 
 _HOST = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_\d")
 _TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
@@ -186,13 +185,6 @@ def _missing_version(
     )
 
 
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except ValueError:  # InvalidVersion, or a number that is too long
-        return None
-
-
 def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
@@ -223,7 +215,7 @@ def _missing_symbols(
     if torch is not None:
         remedy = "A"
         if works is not None:
-            there = _version(torch.version)
+            there = parse_version(torch.version)
             remedy = f"{around.command('install', works.requirement(there))}, or a"
         remedy += f" release of {project} that was built for {torch}."
         if severity is Severity.DEGRADED:

@@ -14,6 +14,7 @@ from resolver.load.simulation import Attempt
 from resolver.model.command import Command
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import SystemLibrary
+from resolver.model.stack import TORCH
 from resolver.model.torch_range import TorchRange
 
 
@@ -77,7 +78,7 @@ class Surroundings:
             libraries=libraries,
             system=system,
             symbols=symbols,
-            torch=environment.find("torch"),
+            torch=environment.find(TORCH),
             cuda_major=cuda_major,
             places=places,
         )

@@ -18,6 +18,7 @@ from resolver.load.preload import TorchImport, import_torch
 from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
 from resolver.model.load_knowledge import PreloadRule
 from resolver.model.shared_object import SharedObject
+from resolver.model.stack import TORCH, is_torch
 
 # Of a GPU machine: where it is not there, the driver is taken as there.
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -102,7 +103,7 @@ def examine(
         result.program = base.start(environment.python)
     if result.program is None or not result.program.works:
         base = Process(files, host, virtual=missing_driver, given=PYTHON_SYMBOLS)
-    torch = environment.find("torch")
+    torch = environment.find(TORCH)
     after: Process | None = None
     if torch is not None:
         after = base.copy()
@@ -117,7 +118,7 @@ def examine(
         if result.torch.failed is None:
             result.torch_process = after
     for distribution in environment.distributions:
-        if distribution.name == "torch":
+        if distribution.name == TORCH:
             continue
         on_package(distribution)
         result.attempts += _package(distribution, environment, files, base, result, roles)
@@ -155,7 +156,7 @@ def _package(
     each optional one and each of those that nobody curated goes on from there by itself.
     """
     members = list(_members(distribution, environment, files, roles))
-    declares = any(r.name.lower() == "torch" and r.marker is None for r in distribution.requires)
+    declares = any(is_torch(r) and r.marker is None for r in distribution.requires)
     required = [m for m in members if m.role.curated and m.role.kind == "required"]
     series: dict[tuple[str, ...], list[_Member]] = {}
     for member in members:
@@ -282,7 +283,7 @@ def _roots(
 
 
 def _requires_torch(distribution: Distribution) -> bool:
-    return any(requirement.name.lower() == "torch" for requirement in distribution.requires)
+    return any(is_torch(requirement) for requirement in distribution.requires)
 
 
 def _is_root(facts: SharedObject, name: str) -> bool:
@@ -305,7 +306,7 @@ def _with_own(
     friends = [distribution]
     for requirement in distribution.requires:
         found = environment.find(requirement.name.lower().replace("_", "-"))
-        if found is not None and found.name != "torch":
+        if found is not None and found.name != TORCH:
             friends.append(found)
     own = {
         member.rsplit("/", 1)[-1]: f"{friend.site}/{member}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from resolver.load.distribution import Distribution
+from resolver.model.version import parse_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,5 @@ def _is_there(site: str, path: str, size: int | None) -> bool:
 
 
 def _age(distribution: Distribution) -> tuple[bool, Version, str]:
-    try:
-        return True, Version(distribution.version), distribution.info
-    except ValueError:  # InvalidVersion, or a number that is too long
-        return False, Version("0"), distribution.info
+    version = parse_version(distribution.version)
+    return version is not None, version or Version("0"), distribution.info

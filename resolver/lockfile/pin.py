@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from resolver.lockfile.forks import Fork, with_extras
 from resolver.lockfile.python_range import allows
+from resolver.model.version import parse_version
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -114,9 +115,8 @@ class Reader:
         path: str | None = None,
         indexes: tuple[str, ...] = (),
     ) -> None:
-        try:
-            parsed = Version(str(version))
-        except ValueError:  # InvalidVersion, or a number that is too long
+        parsed = parse_version(str(version))
+        if parsed is None:
             self.leave_out(f"{name} {version}", "not a version")
             return
         if path is not None:

@@ -193,7 +193,7 @@ def _read_lines(document: LockDocument, target: Target) -> LockFile:
     indexes: dict[str, str] = {}
     for lines, addresses in _asked(document):
         for line in lines.asked:
-            if line.marker is None or line.marker.evaluate(target.environment):
+            if target.holds(line.marker):
                 _add_line(line, reader, addresses, loose, latest=not strict)
         reader.notes += lines.notes
         loose += lines.unread

@@ -14,7 +14,9 @@ from typing import Literal
 from packaging.version import Version
 
 _CUDA = re.compile(r"(?:cuda[-_ ]?)?(\d{1,2})\.(\d{1,2})(?:\.\d+)*", re.IGNORECASE)
-_CUDA_TAG = re.compile(r"cu(\d{2})(\d)")
+# How indexes and local versions write a CUDA release: ``cu130``.
+CUDA_TAG = r"cu\d{3}"
+_CUDA_TAG = re.compile(r"cu(\d{2})(\d)(?!\d)")
 _ARCH = re.compile(r"(?:sm|compute)?_?(?:(\d{1,2})\.(\d)|(\d{2,3}))([af])?", re.IGNORECASE)
 
 
@@ -43,7 +45,7 @@ class CudaVersion:
         """
         if local is None:
             return None
-        match = re.match(r"cu(\d{2})(\d)(?!\d)", local)
+        match = _CUDA_TAG.match(local)
         return cls(int(match[1]), int(match[2])) if match else None
 
     @classmethod

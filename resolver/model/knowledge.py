@@ -16,6 +16,7 @@ from resolver.model.channel import Channel
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target
+from resolver.model.version import public_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class CudaGuard:
 
     def speaks_for(self, version: Version) -> bool:
         """Whether it is of this release, whatever its build."""
-        return self.versions.contains(version.__replace__(local=None), prereleases=True)
+        return self.versions.contains(public_of(version), prereleases=True)
 
     def refuses(self, cuda: CudaVersion, torch: CudaVersion) -> bool:
         """Whether a build for ``cuda`` raises beside a torch for another."""

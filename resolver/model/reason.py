@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from resolver.model.release import Object, Subject
 
@@ -70,6 +71,18 @@ class Grade(StrEnum):
     def rank(self) -> int:
         """0 for the best grade; larger is weaker."""
         return list(Grade).index(self)
+
+
+class Graded(Protocol):
+    """What is known in one of these ways."""
+
+    @property
+    def grade(self) -> Grade: ...
+
+
+def rank_of(fact: Graded) -> int:
+    """The key that puts the best known first."""
+    return fact.grade.rank
 
 
 def weakest(grades: Iterable[Grade], default: Grade = Grade.MEASURED) -> Grade:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 TORCH = canonicalize_name("torch")
+
+
+def is_torch(requirement: Requirement) -> bool:
+    """Whether a requirement is one on torch."""
+    return canonicalize_name(requirement.name) == TORCH
+
+
 # What torch calls to compile kernels: it links with nothing of torch.
 COMPILERS: frozenset[NormalizedName] = frozenset(
     map(canonicalize_name, ("triton", "pytorch-triton"))

@@ -85,7 +85,7 @@ def _is_pure(workspace: Workspace, name: NormalizedName, version: Version) -> bo
     """Whether there is nothing to build: a wheel for every machine, or no such release."""
     listings = workspace.index.listings(name)
     return not any(listing.files(version) for listing in listings) or any(
-        artifact.kind == "wheel" and all(tag.platform == "any" for tag in artifact.tags)
+        artifact.kind == "wheel" and not artifact.is_native
         for listing in listings
         for artifact in listing.files(version)
     )

@@ -15,7 +15,7 @@ from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
 from resolver.solve.prerelease import licensed
 from resolver.solve.probe import probe
-from resolver.solve.provider import Problem, Provider, is_exact, ordered
+from resolver.solve.provider import Problem, Provider, names_one, ordered
 from resolver.solve.sat import Sat
 from resolver.solve.solution import Solution
 from resolver.solve.solution_rules import Nogood
@@ -145,7 +145,7 @@ class _Search:
             return (0, 0)
         if identifier in self._roots:
             return (1, self._roots[identifier])
-        return (2 if any(is_exact(need) for need in needs) else 3, 0)
+        return (2 if any(names_one(need) for need in needs) else 3, 0)
 
     def _ordered(self, identifier: str, path: _Path) -> Iterator[AnyCandidate]:
         """Candidates, best first; pre-releases that only a later need may ask for come last."""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from packaging.specifiers import Specifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
@@ -19,6 +19,7 @@ from resolver.model.outcome import Conflict
 from resolver.model.reason import Code, Reason
 from resolver.model.release import Named
 from resolver.model.target import driver_text
+from resolver.model.version import version_of
 from resolver.solve.candidate import Bound, Candidate, Need, Same, Wanted
 from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.exclusive_pins import exclusive_pins, order
@@ -28,7 +29,7 @@ from resolver.solve.phantom import not_shown, some_versions
 from resolver.solve.probe import probe
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
-from resolver.solve.provider import Problem, Provider, is_exact
+from resolver.solve.provider import Problem, Provider, names_one
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution_rules import Learned
 from resolver.solve.workspace import Workspace
@@ -158,7 +159,7 @@ def minimal_roots(
         result = probe(solve, workspace, fewer)
         if isinstance(result, Failure):
             core, failure = rest, result
-            if isinstance(need, Wanted) and (is_exact(need) or need.specifier.prereleases):
+            if isinstance(need, Wanted) and (names_one(need) or need.specifier.prereleases):
                 # It may have been what made room: a yanked file or a pre-release that it names.
                 left = [other for other in reversed(core) if not isinstance(other, HostNeed)]
     return tuple(need for need in core if not isinstance(need, HostNeed)), failure
@@ -277,7 +278,7 @@ def _nothing(workspace: Workspace, need: Wanted, catalog: Catalog) -> Reason:
 
 def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) -> str:
     for clause in specifier:
-        if clause.operator in ("==", "===") and (wanted := _named(clause)) is not None:
+        if clause.operator in ("==", "===") and (wanted := version_of(clause)) is not None:
             public = [v for v in known if v.public == wanted.public]
             if public:
                 shown = ", ".join(f"{project}=={v}" for v in public[:3])
@@ -289,14 +290,6 @@ def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) ->
                 return "nearest releases: " + ", ".join(f"{project}=={v}" for v in near)
     finals = [v for v in known if not v.is_prerelease] or list(known)
     return f"newest release: {project}=={finals[-1]}"
-
-
-def _named(clause: Specifier) -> Version | None:
-    """The version of an exact pin; None where ``===`` names what is none."""
-    try:
-        return Version(clause.version.removesuffix(".*"))
-    except ValueError:  # InvalidVersion, or a number that is too long
-        return None
 
 
 # whatever the search ran into last

@@ -12,7 +12,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Judgement, Outcome, Pair
-from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.reason import Code, Grade, Reason, Severity, rank_of, weakest
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import pinned, public_of
@@ -61,7 +61,7 @@ def judge(
         target=target,
         requests=requests,
         verdict="unknown" if unknown else "rejected",
-        grade=min((r.grade for r in decided), key=lambda grade: grade.rank, default=Grade.MEASURED),
+        grade=min(decided, key=rank_of).grade if decided else Grade.MEASURED,
         reasons=reasons,
         alternatives=alternatives,
         remedies=(*_remedies(named), *sources),
@@ -135,7 +135,7 @@ def _merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
         first = merged.setdefault(key, reason)
         if first is reason or reason.evidence in first.evidence:
             continue
-        best, other = sorted((first, reason), key=lambda r: r.grade.rank)
+        best, other = sorted((first, reason), key=rank_of)
         both = f"{best.evidence}; also, {other.grade}: {other.evidence}"
         merged[key] = replace(best, evidence=both)
     return tuple(merged.values())

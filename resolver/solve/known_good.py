@@ -82,7 +82,7 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
         constraints[name] = (*constraints.get(name, ()), fixed)
     preferences = dict(base.preferences)
     for pin in known.pins:
-        if pin.marker is None or pin.marker.evaluate(target.environment):
+        if target.holds(pin.marker):
             name = canonicalize_name(pin.name)
             version = Version(next(iter(pin.specifier)).version)
             locked = () if name not in request.locked else (request.locked[name],)

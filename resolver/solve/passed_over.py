@@ -15,7 +15,7 @@ from resolver.model.reason import Code, Reason, Severity
 from resolver.model.release import Release, Subject
 from resolver.model.version import public_of
 from resolver.solve.candidate import Bound, Need, Wanted
-from resolver.solve.provider import Problem, is_exact
+from resolver.solve.provider import Problem, names_one
 from resolver.solve.request import Request
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
@@ -134,11 +134,11 @@ def _misfit(
 def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Outcome) -> str:
     """Who wants the package that the answer has."""
     for need in (*problem.roots, *problem.constraints.get(taken.artifact.name, ())):
-        if isinstance(need, Wanted) and need.project == taken.artifact.name and is_exact(need):
+        if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
             return f"{need} was asked for"
     for package in outcome.packages:
         for need in workspace.needs(package.artifact, None):
-            if isinstance(need, Wanted) and need.project == taken.artifact.name and is_exact(need):
+            if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
                 return f"{package} {_says(need)}"
     return f"{taken} was taken"
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from packaging.specifiers import Specifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named
+from resolver.model.version import is_exact, version_of
 from resolver.solve.catalog import Catalog
 from resolver.solve.workspace import Workspace
 
@@ -76,8 +77,8 @@ def _named(
     shown = {version for public in catalog.publics for version in catalog.versions(public)}
     clauses = [clause for specifier in wanted for clause in specifier]
     for clause in clauses:
-        version = _version(clause)
-        if version is None or clause.operator not in ("==", "===") or "*" in clause.version:
+        version = version_of(clause)
+        if version is None or not is_exact(clause):
             continue
         if version.local is None and version in shown:
             version = version.__replace__(local=workspace.target.cuda.tag)
@@ -88,17 +89,10 @@ def _named(
     if not clauses:
         yield Version("0")
     for clause in clauses:
-        version = _version(clause)
+        version = version_of(clause)
         if version is not None:
             yield version
             yield Version(f"{version.public}.1")
-
-
-def _version(clause: Specifier) -> Version | None:
-    try:
-        return Version(clause.version.removesuffix(".*"))
-    except ValueError:  # InvalidVersion, or a number that is too long
-        return None  # ``===`` with any text
 
 
 def not_shown(workspace: Workspace, catalog: Catalog, specifier: SpecifierSet) -> Reason:

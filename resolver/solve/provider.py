@@ -17,7 +17,7 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host_need import BYTES, CUDA, FILE, HostNeed
 from resolver.model.reason import Grade
 from resolver.model.stack import TORCH
-from resolver.model.version import public_of
+from resolver.model.version import is_exact, public_of
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.catalog import placeholder
 from resolver.solve.phantom import find_phantoms
@@ -200,7 +200,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             rank = 4
         elif isinstance(needs[0], HostNeed):
             rank = 0
-        elif any(is_exact(need) for need in needs):
+        elif any(names_one(need) for need in needs):
             rank = 1
         elif identifier in self._roots:
             rank = 2
@@ -414,21 +414,16 @@ def _rank(version: Version, preferred: Sequence[Version]) -> int:
     return preferred.index(version) if version in preferred else len(preferred)
 
 
-def is_exact(need: Need) -> bool:
+def names_one(need: Need) -> bool:
     """Whether a requirement names one version."""
     if isinstance(need, Same):
         return True
-    return isinstance(need, Wanted) and any(
-        clause.operator in ("==", "===") and not clause.version.endswith(".*")
-        for clause in need.specifier
-    )
+    return isinstance(need, Wanted) and any(map(is_exact, need.specifier))
 
 
 def _names_exactly(specifier: SpecifierSet, version: Version) -> bool:
     return any(
-        clause.operator == "===" or (clause.operator == "==" and not clause.version.endswith(".*"))
-        for clause in specifier
-        if clause.contains(version, prereleases=True)
+        is_exact(clause) and clause.contains(version, prereleases=True) for clause in specifier
     )
 
 

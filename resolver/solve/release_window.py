@@ -82,7 +82,7 @@ class Window:
 
     def limit(self, name: NormalizedName, versions: Iterable[Version]) -> Requirement | None:
         """A requirement that these versions meet and no others do; None where there are none."""
-        wanted = {version.__replace__(local=None) for version in versions}
+        wanted = {public_of(version) for version in versions}
         if not wanted:
             return None
         low, high = min(wanted), max(wanted)

@@ -115,7 +115,7 @@ def roots_of(workspace: Workspace, request: Request) -> tuple[Need, ...]:
     target = workspace.target
     roots: list[Need] = [HostNeed(CUDA, str(target.cuda), "--cuda")]
     for requirement, origin in request.requirements:
-        if requirement.marker is None or requirement.marker.evaluate(target.environment):
+        if target.holds(requirement.marker):
             roots += workspace.expand(requirement, origin)
     return tuple(roots)
 
@@ -124,7 +124,7 @@ def base_problem(workspace: Workspace, request: Request, roots: tuple[Need, ...]
     """The request with what known-bad tuples forbid, and no preference but the lock's."""
     constraints: dict[NormalizedName, list[Wanted]] = defaultdict(list)
     for requirement, origin in (*request.constraints, *request.installed):
-        if requirement.marker is None or requirement.marker.evaluate(workspace.target.environment):
+        if workspace.target.holds(requirement.marker):
             for wanted in Wanted.from_requirement(requirement, origin)[:1]:
                 constraints[wanted.project].append(wanted)
     witnesses = _witnesses(workspace.knowledge, workspace.target, request)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import NormalizedName
 
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Package, Pair
-from resolver.model.reason import Grade
-from resolver.model.stack import NO_EXTENSIONS, TORCH
+from resolver.model.reason import Grade, rank_of
+from resolver.model.stack import NO_EXTENSIONS, TORCH, is_torch
+from resolver.model.version import names_release
 from resolver.solve.ports import Evidence
-
-_PINS = frozenset({"==", "===", "~="})
 
 
 def find_pairs(
@@ -42,9 +41,7 @@ def find_pairs(
 
 def is_extension(package: Package, channel_projects: set[NormalizedName]) -> bool:
     """A platform wheel that depends on torch, or comes from a channel of torch extensions."""
-    if package.artifact.name in NO_EXTENSIONS:
-        return False
-    if all(tag.platform == "any" for tag in package.artifact.tags):
+    if package.artifact.name in NO_EXTENSIONS or not package.artifact.is_native:
         return False
     return TORCH in package.dependencies or package.artifact.name in channel_projects
 
@@ -61,7 +58,7 @@ def _witness(
             and members.get(TORCH) == torch.artifact.version
         ):
             found.append(known)
-    return min(found, key=lambda known: known.grade.rank, default=None)
+    return min(found, key=rank_of, default=None)
 
 
 def _judge(
@@ -107,7 +104,7 @@ def _judge(
         grade=Grade.ASSUMED,
         evidence="nothing states which torch this file was built with",
     )
-    return min(found, key=lambda pair: pair.grade.rank, default=nothing)
+    return min(found, key=rank_of, default=nothing)
 
 
 def _declared(
@@ -116,11 +113,11 @@ def _declared(
     """Who says that the two belong together; with ``pinned`` only who names one release."""
     for requirement in package.metadata.requires:
         specifier = requirement.specifier
-        if canonicalize_name(requirement.name) != TORCH or not specifier:
+        if not is_torch(requirement) or not specifier:
             continue
         if not specifier.contains(torch.artifact.version, prereleases=True):
             continue  # it was overridden
-        if not pinned or any(clause.operator in _PINS for clause in specifier):
+        if not pinned or names_release(specifier):
             yield f"its metadata requires torch{specifier}"
     for pair in knowledge.pairs:
         if pair.holds(package.artifact, torch.artifact):

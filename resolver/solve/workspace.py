@@ -20,6 +20,7 @@ from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named, Release
 from resolver.model.target import Target
+from resolver.model.version import public_of
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import Catalog, CatalogBuilder, unreadable_metadata
 from resolver.solve.ports import Evidence, Index, Rules
@@ -211,7 +212,7 @@ class Workspace:
         """
         if artifact.version.is_prerelease:
             return
-        public = artifact.version.__replace__(local=None)
+        public = public_of(artifact.version)
         for sibling in self.catalog(artifact.name).group(public):
             metadata = self.metadata(sibling)
             if not isinstance(metadata, Metadata) or metadata.broken:
@@ -253,8 +254,7 @@ class Workspace:
             yield from Wanted.from_requirement(requirement, origin)
             return
         for override in overrides:
-            marker = override.marker
-            if marker is None or marker.evaluate(self.target.environment):
+            if self.target.holds(override.marker):
                 override_origin = f"{origin}, overridden"
                 wanted = Requirement(str(override))
                 wanted.extras |= requirement.extras

@@ -20,6 +20,7 @@ from resolver.model.options import EACH_FORK, LockOptions, TargetOptions
 from resolver.model.reason import Reason
 from resolver.model.release import Release
 from resolver.model.target import Target
+from resolver.model.version import public_of
 from resolver.usecase import check_lock as locks
 from resolver.usecase.answer import Answer
 from resolver.usecase.check_environment import simulate
@@ -185,7 +186,7 @@ def _with_python(
     if with_project(options, session.project).python is not None:
         return options
     host = session.world.probe_host()
-    running = Version(host.python).__replace__(local=None)
+    running = public_of(Version(host.python))
     machine = options.machine or host.machine
     found = locked_python(document, machine, running, choice)
     if found is None or Version(found[0]) == running:

@@ -33,7 +33,7 @@ from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
 from resolver.load.simulation import Examination, MemberRole, examine
 from resolver.model.check_report import Report
-from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.cuda import CUDA_TAG, Arch, CudaVersion
 from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
@@ -44,7 +44,7 @@ from resolver.solve.import_guard import guard_reason
 
 _CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
 # ``__version__ = '2.11.0+cu130'``, as torchaudio and torchvision write it.
-_LOCAL = re.compile(r"(?m)^__version__\s*=\s*['\"][^'\"+]*\+(cu\d{3})['\"]")
+_LOCAL = re.compile(rf"(?m)^__version__\s*=\s*['\"][^'\"+]*\+({CUDA_TAG})['\"]")
 
 
 def simulate(
@@ -65,7 +65,7 @@ def simulate(
 ) -> Report:
     """Load an environment in simulation, and say everything that is wrong with it."""
     known = base.facts
-    torch = environment.find("torch")
+    torch = environment.find(TORCH)
     torch_version = None if torch is None else parse_version(torch.version)
     built_for = None if torch is None else _torch_cuda(torch)
     target = _target(environment, host, cuda or built_for, archs, driver, toolkit, gpu)
@@ -169,7 +169,7 @@ def _guarded(
 
 def _torch_cuda(torch: Distribution) -> CudaVersion | None:
     """The CUDA release that torch was built for, by ``torch/version.py``."""
-    return _built_for(torch, "torch")
+    return _built_for(torch, TORCH)
 
 
 def _built_for(torch: Distribution, package: str) -> CudaVersion | None:
@@ -234,7 +234,7 @@ def _notes(
     if examination.unjudged:
         names = ", ".join(map(str, examination.unjudged))
         notes.append(f"not judged, since torch itself does not load: {names}")
-    if examination.no_driver and examination.environment.find("torch") is not None:
+    if examination.no_driver and examination.environment.find(TORCH) is not None:
         notes.append(
             "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
         )

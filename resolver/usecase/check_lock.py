@@ -31,7 +31,7 @@ from resolver.model.options import EACH_FORK, LockOptions
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
-from resolver.model.stack import NO_EXTENSIONS, TORCH
+from resolver.model.stack import NO_EXTENSIONS, TORCH, is_torch
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound, Need
 from resolver.solve.import_guard import guarded
@@ -302,8 +302,7 @@ def _unread(
 def _wants_torch(workspace: Workspace, artifact: Artifact) -> bool:
     metadata = workspace.metadata(artifact)
     return isinstance(metadata, Metadata) and any(
-        canonicalize_name(each.name) == TORCH and workspace.target.holds(each.marker)
-        for each in metadata.requires
+        is_torch(each) and workspace.target.holds(each.marker) for each in metadata.requires
     )
 
 

@@ -11,8 +11,9 @@ from resolver.abi.diff import TorchDiff, diff_torch
 from resolver.abi.link import link_wheel
 from resolver.errors import UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.model.stack import is_torch
 from resolver.model.target import Target
-from resolver.model.version import parse_version
+from resolver.model.version import pinned
 from resolver.usecase.answer import Answer
 from resolver.usecase.inspect import read_wheel
 from resolver.usecase.session import Session
@@ -59,9 +60,7 @@ def diff(
 
 def _release(text: str) -> Version:
     requirement, _ = parse_requirement(text, "diff")
-    clauses = list(requirement.specifier)
-    if requirement.name.lower() == "torch" and len(clauses) == 1 and clauses[0].operator == "==":
-        version = parse_version(clauses[0].version)
-        if version is not None:
-            return version
+    version = pinned(requirement.specifier)
+    if version is not None and is_torch(requirement) and len(requirement.specifier) == 1:
+        return version
     raise UsageError(f"{text!r} does not name one torch release", hint="write it as torch==2.10.0")

@@ -126,9 +126,8 @@ def freeze_with(connection: Connection, environment: Environment, machine: str) 
 
 
 def _freeze(distribution: Distribution, connection: Connection) -> Frozen:
-    try:
-        version = Version(distribution.version)
-    except ValueError:  # InvalidVersion, or a number that is too long
+    version = parse_version(distribution.version)
+    if version is None:
         return Frozen(distribution=distribution, package=None, why="its version is none")
     if distribution.editable is not None:
         why = f"an editable install of {distribution.editable}"

@@ -15,9 +15,10 @@ from packaging.version import Version
 
 from resolver.lockfile.pin import LockFile, Pin
 from resolver.model.channel import Channel
+from resolver.model.cuda import CUDA_TAG
 from resolver.solve.workspace import Workspace
 
-_TAG = re.compile(r"cu\d{3}|cpu")
+_TAG = re.compile(rf"{CUDA_TAG}|cpu")
 # PyTorch's index has these under local versions alone.
 _ALWAYS = frozenset(map(canonicalize_name, ("torch", "torchvision", "torchaudio")))
 

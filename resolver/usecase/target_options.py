@@ -19,6 +19,7 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.options import PlatformOptions, TargetOptions
 from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target, driver_text
+from resolver.model.version import parse_version, public_of
 from resolver.usecase.world import World
 
 # Wheels are looked at whatever glibc they want; PEP 600 tags end where glibc does.
@@ -214,7 +215,7 @@ def _gpu_hint(knowledge: Knowledge, text: str) -> str | None:
 
 def _python(text: str | None, host: Host) -> tuple[Version, bool]:
     if text is None:
-        return Version(host.python).__replace__(local=None), host.free_threaded
+        return public_of(Version(host.python)), host.free_threaded
     match = re.fullmatch(r"(3\.\d{1,2})(\.\d+)?(t?)", text.strip())
     if match is None:
         raise UsageError(
@@ -251,10 +252,9 @@ def _driver(text: str | None) -> Version | None:
     if text is None:
         return None
     if re.fullmatch(r"\d{3}(\.\d+){0,2}", text.strip()):
-        try:
-            return Version(text.strip())
-        except ValueError:  # InvalidVersion, or a number that is too long
-            pass
+        version = parse_version(text.strip())
+        if version is not None:
+            return version
     raise UsageError(f"--driver {text!r} is not a driver version", hint="write it as 580.65.06")
 
 
