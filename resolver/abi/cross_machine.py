@@ -24,7 +24,7 @@ def find_counterpart(history: History, version: Version, *, machine: str) -> Mat
     """The x86_64 column that speaks against a wheel for ``machine``, as inferred.
 
     None where the machine has a column of its own, for pre-releases, and where the C++ ABI
-    differs: PyTorch's aarch64 wheels always had the new std::string.
+    differs: PyTorch's aarch64 wheels with CUDA have the new std::string.
     """
     if machine not in _LP64 or version.is_prerelease:
         return None

@@ -204,9 +204,9 @@ def digest_of(names: Iterable[str]) -> str:
 def _traits(version: Version, local: str, machine: str) -> tuple[bool | None, bool]:
     """Whether a build of this local version has CUDA, and which C++ ABI.
 
-    None for what is neither CUDA nor CPU (ROCm, XPU). PyTorch's Linux wheels have the new
-    std::string since 2.7; in 2.6 the cu126 builds alone had it, and the CPU builds named
-    ``cpu.cxx11.abi``; aarch64 wheels always had it.
+    None for what is neither CUDA nor CPU: ROCm, XPU, and builds of a vendor's own (``nv24.8``).
+    PyTorch's Linux wheels have the new std::string since 2.7; in 2.6 the cu126 builds alone had
+    it, the CPU builds named ``cpu.cxx11.abi``, and the wheels for aarch64.
     """
     cuda: bool | None = None
     if local.startswith("cu"):
@@ -215,9 +215,8 @@ def _traits(version: Version, local: str, machine: str) -> tuple[bool | None, bo
         cuda = False
     release = version.release[:2]
     cxx11 = (
-        machine == "aarch64"
-        or release >= (2, 7)
-        or (release == (2, 6) and local == "cu126")
+        release >= (2, 7)
+        or (release == (2, 6) and (machine == "aarch64" or local == "cu126"))
         or "cxx11" in local
     )
     return cuda, cxx11

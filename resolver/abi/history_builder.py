@@ -23,7 +23,7 @@ from resolver.wheelfile.zip_reader import MemberStream, read_directory
 
 _LIBRARIES = "torch/lib/"
 _VERSION_FILE = "torch/version.py"
-# The Python that has a wheel of every release since 2.4.
+# The Python that has a wheel of every release since 2.2.
 _REFERENCE = "-cp312-cp312-"
 _CHECK_FAIL = "_ZN3c106detail14torchCheckFail"
 _CUDA = re.compile(r"^cuda(?:\s*:[^=]*)?\s*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)

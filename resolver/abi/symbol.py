@@ -18,7 +18,7 @@ from resolver.abi.demangle import demangle
 # and what is local to a function are the function's, a thunk is the method's that it leads to.
 _OFFSET = r"(?:h[n\d]+_|v[n\d]+_[n\d]+_)"
 _KIND = rf"_Z(?:T[VTISCWH]|G[VR]|T{_OFFSET}|Tc{_OFFSET}{{2}})?Z*"
-_TORCH = re.compile(_KIND + r"N[KVrRO]*(?:2at|3c10|5torch|6caffe2)")
+_TORCH = re.compile(_KIND + r"N[KVrRO]*(?:2at|3c10|5torch|6caffe2|4c10d)")
 _STANDARD = re.compile(_KIND + r"(?:N[KVrRO]*)?S[tabsiod]")
 # Code of other projects that torch contains, and what a compiler makes for its own use, which no
 # header can declare. Who needs it has a copy of his own.
@@ -31,7 +31,7 @@ _CONTAINED = re.compile(
 _UNNAMED = re.compile(r"_ZT[IS][^N\d]")
 
 # A length is never the tail of a longer number ("12attention" is not "at").
-_MENTION = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2)")
+_MENTION = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2|4c10d)")
 _C_NAME = re.compile(r"(?:aoti_torch_|torch_|THP)")
 _CXX_NAME = re.compile(r"_Z\d+THP")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from packaging.version import Version
@@ -20,6 +21,8 @@ from resolver.model.torch_range import TorchRange
 _MAX_NAMED = 2
 _MAX_OVERLOADS = 3
 _DIGEST = 12
+# The local versions of PyTorch's own indexes.
+_OF_PYTORCH = re.compile(r"(?:cu|rocm|cpu|xpu)\d*")
 
 
 def check_torch(
@@ -39,11 +42,12 @@ def check_torch(
     """
     subject = subject or release_of(link.wheel.filename)
     torch = Release(TORCH, version)
-    if not link.symbols:
-        return ()
     match = link.history.match(version, machine=machine, sha256=sha256)
+    unowned = _unowned(link, subject, None if match is None else match.index)
+    if not link.symbols:
+        return unowned
     if match is None:
-        return (_unverified(link, subject, torch),)
+        return (_unverified(link, subject, torch), *unowned)
     reasons: list[Reason] = []
     bit = 1 << match.index
     fatal = [m for m in link.deciding(match.index) if not m.mask & bit]
@@ -54,16 +58,39 @@ def check_torch(
             for members in _by_missing(link, group, bit)
         )
     reasons.extend(_unserved(link, match, subject, torch))
+    reasons.extend(unowned)
     return tuple(reasons)
 
 
 def link_evidence(link: WheelLink, match: Match) -> str:
     """What was compared, for a pair that links."""
-    lost = len(link.missing(match.index, every=True))
     count = len(link.symbols)
+    lost = len(link.missing(match.index, every=True))
     which = f"{count - lost} of {count} symbols" if lost else f"all {count} symbols"
-    rest = "; the others belong to members it loads without" if lost else ""
-    return f"{which} of {_file(link)} are exported by {_build(match.build)}{rest}; links, not run"
+    return (
+        f"{which} of {_file(link)} are exported by {_build(match.build)}"
+        f"{_uncounted(link, match.index, count, lost)}; links, not run"
+    )
+
+
+def link_summary(link: WheelLink, column: int) -> str:
+    """The same in a line: how many symbols one torch build exports, and whose the others are."""
+    count = len(link.symbols)
+    lost = len(link.missing(column, every=True))
+    which = f"{count - lost} of {count}" if lost else f"all {count}"
+    return (
+        f"{which} torch symbols are exported{_uncounted(link, column, count, lost)}; links, not run"
+    )
+
+
+def _uncounted(link: WheelLink, column: int, count: int, lost: int) -> str:
+    """Whose the symbols are that a build lacks and the package does without."""
+    if not lost:
+        return ""
+    bit = 1 << column
+    spared = {n for row in link.spared(column) for n in row.symbols if not link.masks[n] & bit}
+    whose = "optional members" if len(spared) == lost else "members that are not loaded here"
+    return f"; {lost} of {count} belong to {whose}"
 
 
 def works_with(link: WheelLink) -> str | None:
@@ -232,8 +259,41 @@ def _unverified(link: WheelLink, subject: Subject, torch: Release) -> Reason:
         works_with=works_with(link),
         grade=Grade.ASSUMED,
         evidence=f"{_file(link)} was read; {torch} is not in the symbol history, and has no "
-        "sibling in it that it could inherit from",
+        f"sibling in it that it could inherit from{_vendor(torch)}",
         remedy="Read this torch with `abilock knowledge learn`, or use a release that was read.",
+    )
+
+
+def _vendor(torch: Release) -> str:
+    """That a build is of somebody's own, where its local version says so."""
+    local = torch.version.local if isinstance(torch.version, Version) else None
+    if local is None or _OF_PYTORCH.match(local):
+        return ""
+    whose = "NVIDIA's" if "nv2" in local else "a vendor's"
+    return f": +{local} is {whose} build, from a source of its own"
+
+
+def _unowned(link: WheelLink, subject: Subject, column: int | None) -> tuple[Reason, ...]:
+    """That members which must load need symbols of nobody that is known."""
+    rows = link.members if column is None else link.deciding(column)
+    found = [row for row in rows if row.unowned and not row.load.optional]
+    if not found:
+        return ()
+    names = sorted({name for row in found for name in row.unowned})
+    more = f"; and {len(names) - 1} more" if len(names) > 1 else ""
+    return (
+        Reason(
+            code=Code.UNVERIFIED,
+            severity=Severity.WARNING,
+            subject=subject,
+            member=found[0].member.path,
+            needs=demangle(names[0]) + more,
+            found="nobody that was read exports it: neither a member of its own nor any torch",
+            symbols=tuple(names),
+            grade=Grade.ASSUMED,
+            evidence=f"the undefined symbols of {found[0].member.path} in {_file(link)}",
+            remedy="Another package may bring it: try the import before you rely on it.",
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.verdict import link_evidence, works_with
+from resolver.abi.verdict import link_evidence, link_summary, works_with
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import (
@@ -211,7 +211,7 @@ class WheelEvidence:
         return Pair(
             extension=names[0],
             torch=names[1],
-            grade=weakest((read.grade, match.grade)),
+            grade=weakest((read.grade, match.grade, _sureness(read.link, match.index))),
             symbols=len(read.link.symbols),
             evidence=text,
             summary=_summary(read, match.index),
@@ -386,12 +386,15 @@ class WheelEvidence:
         )
 
 
+def _sureness(link: WheelLink, column: int) -> Grade:
+    """Measured, unless a member that must load needs a symbol of nobody that is known."""
+    rows = link.deciding(column)
+    return Grade.ASSUMED if any(row.unowned for row in rows) else Grade.MEASURED
+
+
 def _summary(read: Read, column: int) -> str:
-    count = len(read.link.symbols)
-    lost = len(read.link.missing(column, every=True))
-    which = f"{count - lost} of {count}" if lost else f"all {count}"
     stand_in = "" if read.sibling is None else f", read from {read.sibling.filename}"
-    return f"{which} torch symbols are exported; links, not run{stand_in}"
+    return link_summary(read.link, column) + stand_in
 
 
 def _alternatives_unread(link: WheelLink) -> bool:

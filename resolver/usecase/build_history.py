@@ -18,11 +18,9 @@ from resolver.model.options import IndexOptions
 from resolver.model.stack import TORCH
 from resolver.usecase.session import Connection, Session
 
-_OLDEST = Version("2.4.0")
+_OLDEST = Version("2.1.0")
 # The first one of a release makes its column; the others are read to prove that they agree.
-_INTERPRETERS = ("cp312", "cp311", "cp313")
-# On aarch64 the public wheels have CUDA since then (builds.toml).
-_AARCH64_CUDA = Version("2.11.0")
+_INTERPRETERS = ("cp312", "cp311", "cp313", "cp310", "cp314")
 
 
 def build_history(
@@ -55,8 +53,6 @@ def build_history(
             if source is None or artifact.sha256 is None:
                 continue
             column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
-            if column[0].machine == "aarch64" and column[0].cuda is None:
-                continue
             history = extend_history(history, [column])
             count += 1
             tell(f"{artifact.filename}: {column[0].symbols} symbols")
@@ -79,7 +75,7 @@ def _torch_wheels(connection: Connection, releases: set[Version]) -> Iterator[Ar
             if version < _OLDEST or version.is_prerelease or (releases and version not in releases):
                 continue
             for artifact in sorted(listing.files(version), key=_order):
-                if artifact.kind == "wheel" and _counts(artifact, version):
+                if artifact.kind == "wheel" and _counts(artifact):
                     yield artifact
 
 
@@ -93,14 +89,11 @@ def _machine(artifact: Artifact) -> str:
     return "aarch64" if "aarch64" in artifact.filename else "x86_64"
 
 
-def _counts(artifact: Artifact, version: Version) -> bool:
+def _counts(artifact: Artifact) -> bool:
     return any(
         tag.interpreter in _INTERPRETERS
         and tag.abi == tag.interpreter
         and tag.platform.startswith("manylinux")
-        and (
-            tag.platform.endswith("x86_64")
-            or (tag.platform.endswith("aarch64") and version >= _AARCH64_CUDA)
-        )
+        and tag.platform.endswith(("x86_64", "aarch64"))
         for tag in artifact.tags
     )

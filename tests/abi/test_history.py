@@ -17,6 +17,7 @@ from resolver.abi.history_builder import extend_history, has_cxx11_abi, read_tor
 from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, dump_history, load_history
 from resolver.abi.name_table import NameTable
 from resolver.errors import KnowledgeError
+from resolver.model.reason import Grade
 from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.abi.columns import (
     CHECK_INT,
@@ -255,10 +256,28 @@ class TestShipped:
         assert (KNOWLEDGE / SYMBOLS_FILE).stat().st_size < 1_500_000
 
     def test_it_covers_the_releases(self) -> None:
-        for machine, oldest in (("x86_64", "2.4.0"), ("aarch64", "2.11.0")):
+        for machine, oldest in (("x86_64", "2.4.0"), ("aarch64", "2.2.0")):
             versions = [b.version for b in self.history.builds if b.machine == machine]
             assert versions[0] == Version(oldest)
             assert versions == sorted(set(versions))
+        # The public wheels for aarch64 have CUDA from 2.11 on.
+        cuda = {
+            b.version: b.cuda is not None for b in self.history.builds if b.machine == "aarch64"
+        }
+        assert all(has is (version >= Version("2.11")) for version, has in cuda.items())
+
+    def test_a_release_for_aarch64_before_cuda_is_its_cpu_build(self) -> None:
+        match = self.history.match(Version("2.7.1"), machine="aarch64")
+        assert match is not None
+        assert (match.build.id, match.grade) == ("2.7.1+cpu aarch64", Grade.MEASURED)
+        assert self.history.match(Version("2.7.1+cu128"), machine="aarch64") is None
+
+    def test_the_names_of_c10d_are_there(self) -> None:
+        name = "_ZN4c10d4Work18blockCurrentStreamEv"
+        mask = self.history.mask(name)
+        having = {b.version for i, b in enumerate(self.history.builds) if mask >> i & 1}
+        assert min(having) == Version("2.9.0")
+        assert not any(n.startswith(("_ZNSt", "_ZNKSt", "_ZSt")) for n, _ in self.history.items())
 
     def test_its_columns_are_what_their_digests_say(self) -> None:
         # The first, the last and one between; all are compared when they are read again.
@@ -290,6 +309,8 @@ class TestShipped:
         assert known["2.6.0+cu124 x86_64"] is False
         assert known["2.7.0+cu126 x86_64"] is True
         assert known["2.15.0+cu132 aarch64"] is True
+        assert known["2.5.1+cpu aarch64"] is False
+        assert known["2.6.0+cpu aarch64"] is True
 
     def test_both_wheels_of_2_10_0_agree(self) -> None:
         (build,) = [b for b in self.history.builds if b.id == "2.10.0+cu128 x86_64"]

@@ -242,6 +242,17 @@ def test_a_torch_that_nothing_is_known_of() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "whose"),
+    [("2.9.0+nv24.8", "NVIDIA's"), ("2.9.0+ffbkernel", "a vendor's"), ("2.9.0+rocm6.4", None)],
+)
+def test_a_build_of_a_vendor_is_unknown(version: str, whose: str | None) -> None:
+    (reason,) = check(link({"demo/a.so": ([CHECK_INT], [])}), version)
+    assert reason.code is Code.UNVERIFIED
+    end = "" if whose is None else f": +{version[6:]} is {whose} build, from a source of its own"
+    assert reason.evidence.endswith(f"no sibling in it that it could inherit from{end}")
+
+
+@pytest.mark.parametrize(
     ("good", "text"),
     [
         (["2.9.0", "2.9.1"], "torch >=2.9,<2.10"),

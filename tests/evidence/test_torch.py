@@ -243,10 +243,12 @@ def test_an_optional_member_degrades() -> None:
     assert need.accepts(torch("2.10.0"))
     pair = evidence.pair(KERNEL, torch("2.10.0"))
     assert pair is not None
-    assert pair.summary == "1 of 2 torch symbols are exported; links, not run"
+    assert pair.summary == (
+        "1 of 2 torch symbols are exported; 1 of 2 belong to optional members; links, not run"
+    )
     assert pair.evidence == (
-        f"1 of 2 symbols of {READ} are exported by {TORCH_2100}; the others belong to members it "
-        "loads without; links, not run"
+        f"1 of 2 symbols of {READ} are exported by {TORCH_2100}; 1 of 2 belong to optional "
+        "members; links, not run"
     )
     (remark,) = evidence.remarks(KERNEL, torch("2.10.0"))
     assert (remark.code, remark.severity) == (Code.MISSING_SYMBOL, Severity.DEGRADED)
@@ -255,6 +257,25 @@ def test_an_optional_member_degrades() -> None:
         "The package imports without it; for this feature use torch >=2.6 (or older),<2.10."
     )
     assert evidence.remarks(KERNEL, torch("2.9.1")) == ()
+
+
+def test_a_symbol_of_nobody_s_is_not_measured() -> None:
+    quant = "_ZN7QUTLASS18matmul_mxf8_bf16_tERKN2at6TensorES3_"
+    whose = World().tell(facts(KERNEL, member("kernel/core.so", CLONE, quant)))
+    evidence = whose.evidence()
+    (need,) = evidence.needs(KERNEL, metadata(KERNEL))
+    assert isinstance(need, Bound)
+    assert need.accepts(torch("2.9.1"))
+    pair = evidence.pair(KERNEL, torch("2.9.1"))
+    assert pair is not None
+    assert pair.grade is Grade.ASSUMED
+    (remark,) = evidence.remarks(KERNEL, torch("2.9.1"))
+    assert (remark.code, remark.severity) == (Code.UNVERIFIED, Severity.WARNING)
+    assert remark.needs == "QUTLASS::matmul_mxf8_bf16_t(at::Tensor const&, at::Tensor const&)"
+    assert remark.found == (
+        "nobody that was read exports it: neither a member of its own nor any torch"
+    )
+    assert remark.remedy == "Another package may bring it: try the import before you rely on it."
 
 
 def test_a_group_selected_by_torch_serves_the_releases_it_is_for() -> None:
