@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -17,7 +16,6 @@ from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
-from resolver.files import read_start
 from resolver.host.dynamic_loader import probe_loader
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.host.toolkit import find_nvcc
@@ -33,7 +31,7 @@ from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
 from resolver.load.simulation import Examination, MemberRole, examine
 from resolver.model.check_report import Report
-from resolver.model.cuda import CUDA_TAG, Arch, CudaVersion
+from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Reason
@@ -41,10 +39,7 @@ from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import parse_version
 from resolver.solve.import_guard import guard_reason
-
-_CUDA = re.compile(r"(?m)^cuda\s*(?::[^=]*)?=\s*['\"]([\d.]+)['\"]")
-# ``__version__ = '2.11.0+cu130'``, as torchaudio and torchvision write it.
-_LOCAL = re.compile(rf"(?m)^__version__\s*=\s*['\"][^'\"+]*\+({CUDA_TAG})['\"]")
+from resolver.usecase.installed_build import built_for, check_build
 
 
 def simulate(
@@ -67,9 +62,9 @@ def simulate(
     known = base.facts
     torch = environment.find(TORCH)
     torch_version = None if torch is None else parse_version(torch.version)
-    built_for = None if torch is None else _torch_cuda(torch)
-    target = _target(environment, host, cuda or built_for, archs, driver, toolkit, gpu)
-    major = built_for.major if built_for else None
+    torch_cuda = None if torch is None else built_for(torch, TORCH)
+    target = _target(environment, host, cuda or torch_cuda, archs, driver, toolkit, gpu)
+    major = torch_cuda.major if torch_cuda else None
     with closing(ObjectStore(cache)) as store:
         files = DiskFiles(read_shared_object, store, host.machine)
         symbols = InstalledSymbols(base, files, host.machine)
@@ -109,11 +104,15 @@ def simulate(
                 lambda: find_nvcc(environment.prefix, environment.path, environ),
             ),
         ]
-        findings += _guarded(environment, known.guards, torch, built_for)
+        findings += _guarded(environment, known.guards, torch, torch_cuda)
         bad = _bad_here(known, target, _stand_in(environment, host, archs))
         findings = join_reported(findings, check_known_bad(environment, bad, host.machine))
         device = DeviceCheck(files, store, archs, driver, full=full)
-        findings += device.check(examination)
+        by_bytes = [*device.check(examination)]
+        findings += by_bytes
+        findings += check_build(
+            known, target, torch, archs=archs, wished=cuda is not None, by_bytes=by_bytes
+        )
     return Report(
         prefix=environment.prefix,
         kind="environment",
@@ -125,7 +124,7 @@ def simulate(
         notes=(
             *notes,
             *environment.notes,
-            *_notes(examination, target, cuda, built_for),
+            *_notes(examination, target, cuda, torch_cuda),
             *_unread(device),
         ),
     )
@@ -152,40 +151,19 @@ def _guarded(
     environment: Environment,
     guards: Iterable[CudaGuard],
     torch: Distribution | None,
-    built_for: CudaVersion | None,
+    torch_cuda: CudaVersion | None,
 ) -> Iterator[Reason]:
     """The packages that raise at import beside the installed torch, by the CUDA of both."""
-    if torch is None or built_for is None:
+    if torch is None or torch_cuda is None:
         return
     for guard in guards:
         found = environment.find(guard.project)
         version = None if found is None else parse_version(found.version)
         if found is None or version is None:
             continue
-        cuda = _built_for(found, guard.project) if guard.speaks_for(version) else None
-        if cuda is not None and guard.refuses(cuda, built_for):
-            yield guard_reason(guard, found.release, cuda, torch.release, built_for)
-
-
-def _torch_cuda(torch: Distribution) -> CudaVersion | None:
-    """The CUDA release that torch was built for, by ``torch/version.py``."""
-    return _built_for(torch, TORCH)
-
-
-def _built_for(torch: Distribution, package: str) -> CudaVersion | None:
-    """The CUDA release that a package was built for, by its ``version.py``; None for the CPU."""
-    try:
-        text = read_start(Path(torch.site, package, "version.py"), 1 << 16)
-    except OSError:
-        text = ""
-    match = _CUDA.search(text) or _LOCAL.search(text)
-    try:
-        if match:
-            return CudaVersion.parse(match[1])
-    except ValueError:
-        pass
-    version = parse_version(torch.version)
-    return None if version is None else CudaVersion.from_local(version.local)
+        cuda = built_for(found, guard.project) if guard.speaks_for(version) else None
+        if cuda is not None and guard.refuses(cuda, torch_cuda):
+            yield guard_reason(guard, found.release, cuda, torch.release, torch_cuda)
 
 
 def _target(
@@ -228,7 +206,7 @@ def _notes(
     examination: Examination,
     target: Target | None,
     cuda: CudaVersion | None,
-    built_for: CudaVersion | None,
+    torch_cuda: CudaVersion | None,
 ) -> list[str]:
     notes = []
     if examination.unjudged:
@@ -238,8 +216,8 @@ def _notes(
         notes.append(
             "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
         )
-    if cuda is None and built_for is not None:
-        notes.append(f"CUDA {built_for} is the one that the installed torch was built for")
+    if cuda is None and torch_cuda is not None:
+        notes.append(f"CUDA {torch_cuda} is the one that the installed torch was built for")
     if target is not None and not target.archs:
         notes.append("no GPU is known: add --arch to have device code judged")
     return notes

@@ -40,7 +40,10 @@ _LOADER = re.compile(
     r"|operator \S+ does not exist|Could not load .*library.*"
 )
 _OPENED = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
-_GUARD = re.compile(r"(?i)(cuda|torch|pytorch).*(version|compiled|built).*(mismatch|with|match)")
+_GUARD = re.compile(
+    r"(?i)(cuda|torch|pytorch).*(version|compiled|built).*(mismatch|with|match)"
+    r"|version .*does not match"
+)
 # Of the machine and of no wheel.
 SYSTEM = re.compile(r"lib(ibverbs|numa|rdmacm|mlx5|efa|mpi|av\w+|sw\w+|cufile|nl|z|GL|EGL|X).*")
 
@@ -296,4 +299,6 @@ def classify(text: str, prefix: Path) -> tuple[Kind, str, str]:
         kind = "system" if opened and all(map(SYSTEM.fullmatch, opened)) else "load"
     elif _GUARD.search(error):
         kind = "guard"
-    return kind, error[:300], next((line for line in told if line != error), "")[:300]
+    rest = [line for line in told if line != error]
+    rest.sort(key=lambda line: "ould not load" in line)  # words that Python put around the message
+    return kind, error[:300], (rest or [""])[0][:300]
