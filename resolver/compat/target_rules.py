@@ -38,6 +38,8 @@ _RUNTIMES = frozenset(
     )
 )
 _CPU = "cpu"
+# Local versions of builds without CUDA, by their first part.
+_WITHOUT_CUDA = {"cpu": "a CPU build", "rocm": "a ROCm build", "xpu": "an XPU build"}
 _UNKNOWN_RANK = 50
 _HIGHER_RANK = 100
 _OTHER_RANK = 1000
@@ -109,7 +111,7 @@ class TargetRules:
         if build is not None:
             return str(build.cuda) if build.cuda else _CPU
         local = artifact.version.local
-        if local == "cpu":
+        if _without_cuda(local) is not None:
             return _CPU
         if found := CudaVersion.from_local(local) or _directory_cuda(artifact):
             return str(found)
@@ -184,7 +186,8 @@ class TargetRules:
         wanted = self._target.cuda
         reason = None
         if text == _CPU:
-            reason = self._cuda_reason(artifact, build, metadata, "no CUDA at all: a CPU build")
+            built = _without_cuda(artifact.version.local) or _WITHOUT_CUDA[_CPU]
+            reason = self._cuda_reason(artifact, build, metadata, f"no CUDA at all: {built}")
         elif CudaVersion.parse(text).major != wanted.major:
             reason = self._cuda_reason(artifact, build, metadata, f"a build for CUDA {text}")
         yield HostNeed(CUDA, text, str(artifact.release), reason)
@@ -209,7 +212,8 @@ class TargetRules:
     def _cuda_evidence(artifact: Artifact, build: Build | None, metadata: Metadata | None) -> str:
         if build is not None:
             return build.source
-        if CudaVersion.from_local(artifact.version.local) or artifact.version.local == "cpu":
+        local = artifact.version.local
+        if CudaVersion.from_local(local) or _without_cuda(local):
             return f"local version of {artifact.filename}"
         if _directory_cuda(artifact):
             return f"directory of channel {artifact.channel} that lists {artifact.filename}"
@@ -319,3 +323,9 @@ def _directory_cuda(artifact: Artifact) -> CudaVersion | None:
     """The index tag in a file's own address: channels keep one directory for each CUDA release."""
     match = re.search(rf"/({CUDA_TAG})/", artifact.url or "")
     return CudaVersion.parse(match[1]) if match else None
+
+
+def _without_cuda(local: str | None) -> str | None:
+    """What a build without CUDA is, by its local version: ``rocm6.4``, ``cpu.cxx11.abi``."""
+    match = re.match(r"(cpu|rocm|xpu)(?![a-z])", local or "")
+    return None if match is None else _WITHOUT_CUDA[match[1]]

@@ -40,10 +40,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """What is chosen together; ``name`` is "" where the lock has no other fork."""
+    """What is chosen together; ``name`` is "" where the lock has no other fork.
+
+    ``free`` are those of its extras that nobody named: they exclude nothing, and so all are judged.
+    """
 
     name: str = ""
     items: frozenset[Item] = frozenset()
+    free: frozenset[Item] = frozenset()
 
     def names(self, kind: str) -> frozenset[str]:
         """The chosen extras, or the chosen groups."""
@@ -95,7 +99,7 @@ def all_forks(there: Sequence[Item], conflicts: Sequence[frozenset[Item]]) -> li
     excluding = frozenset().union(*conflicts)
     free = frozenset(i for i in there if i.kind == "extra" and i not in excluding)
     if not conflicts:
-        return [Fork(items=free)]
+        return [Fork(items=free, free=free)]
     ways = 1
     for conflict in conflicts:
         ways *= len(conflict) + 1
@@ -111,7 +115,7 @@ def all_forks(there: Sequence[Item], conflicts: Sequence[frozenset[Item]]) -> li
             continue
         named = ", ".join(map(str, sorted(items)))
         name = named or none_of(excluding)
-        found.setdefault(items, Fork(name=name, items=items | free))
+        found.setdefault(items, Fork(name=name, items=items | free, free=free))
     return list(found.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.markers import InvalidMarker, Marker
@@ -25,7 +25,8 @@ class Pin:
     ``digests`` is empty where the lock has none. ``local`` says that it is no file of an index: a
     directory, a repository, an archive. ``url`` and ``path`` are set for a wheel that is named by
     its address or place. ``indexes`` are the addresses that the lock looks at beside or in place
-    of the default index, the first one first.
+    of the default index, the first one first. ``by_extra`` says that it comes with extras alone
+    that nobody named.
     """
 
     name: NormalizedName
@@ -35,6 +36,7 @@ class Pin:
     url: str | None = None
     path: str | None = None
     indexes: tuple[str, ...] = ()
+    by_extra: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Reader:
     left_out: int = 0
     twice: set[str] = field(default_factory=set)
     conda: dict[str, None] = field(default_factory=dict)
+    by_extras: set[str] = field(default_factory=set)
     refused: tuple[str, str] | None = None
 
     def leave_out(self, name: str, why: str) -> None:
@@ -141,7 +144,10 @@ class Reader:
         """What was read."""
         return LockFile(
             kind=kind,
-            pins=tuple(self.pins[name] for name in sorted(self.pins)),
+            pins=tuple(
+                replace(self.pins[name], by_extra=name in self.by_extras)
+                for name in sorted(self.pins)
+            ),
             notes=tuple(dict.fromkeys(self.notes)),
             left_out=self.left_out,
             fork=self.fork.name,

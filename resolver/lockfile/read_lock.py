@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,19 @@ class _Source:
         """The pins of each fork."""
         readers = []
         for fork in forks:
-            active = frozenset(
-                text for item in fork.items for text in (item.name, item.encoded) if item.kind
-            )
-            readers.append(Reader(self.path, self.environment, fork, active))
-            read(self.data, readers[-1])
+            readers.append(self._read(read, fork))
+            if fork.free:
+                base = self._read(read, replace(fork, items=fork.items - fork.free))
+                readers[-1].by_extras = {*readers[-1].pins} - {*base.pins}
         return readers
+
+    def _read(self, read: _Read, fork: Fork) -> Reader:
+        active = frozenset(
+            text for item in fork.items for text in (item.name, item.encoded) if item.kind
+        )
+        reader = Reader(self.path, self.environment, fork, active)
+        read(self.data, reader)
+        return reader
 
     def read_choices(
         self,
@@ -109,20 +117,21 @@ class _Source:
             return self.read(read, [chosen])
         extras = frozenset(item for item in there if item.kind == "extra")
         groups = frozenset(item for item in there if item.kind == "group") - default
-        (all_of_them,) = self.read(read, [Fork(items=extras | default)])
+        (all_of_them,) = self.read(read, [Fork(items=extras | default, free=extras)])
         more = all_of_them
         if groups:
-            (more,) = self.read(read, [Fork(items=extras | default | groups)])
+            (more,) = self.read(read, [Fork(items=extras | default | groups, free=extras)])
         if not all_of_them.twice and not more.twice:
             _tell_groups([all_of_them], groups if without_groups else ())
             return [all_of_them]
         alone = extras if all_of_them.twice else frozenset()
         alone |= groups if more.twice else frozenset()
         rest = default | (extras - alone)
-        forks = [Fork(name=none_of(alone), items=rest)]
+        free = extras - alone
+        forks = [Fork(name=none_of(alone), items=rest, free=free)]
         for item in sorted(alone):  # groups that are named replace those of the default
             beside = rest - default if item.kind == "group" else rest
-            forks.append(Fork(name=str(item), items=beside | {item}))
+            forks.append(Fork(name=str(item), items=beside | {item}, free=free))
         return self.read(read, forks)
 
 

@@ -18,7 +18,8 @@ class Report:
     ``asides`` are notes on settings that changed nothing. ``unjudged`` is the number of packages of
     which nothing, or too little, could be read. ``torch`` is the build that a lock's pin was taken
     to mean. ``fork`` names the extras and groups that are meant; a lock of several has the report
-    of each in ``forks``, and what they found together is its own.
+    of each in ``forks``, and what they found together is its own. One that is for machines of
+    another kind is ``elsewhere``, and counts for nothing.
     """
 
     prefix: str
@@ -33,6 +34,7 @@ class Report:
     torch: str | None = None
     fork: str = ""
     forks: tuple[Report, ...] = ()
+    elsewhere: bool = False
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:

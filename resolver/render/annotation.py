@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from resolver.model.check_report import Report
 from resolver.model.reason import Reason, Severity
-from resolver.render.render_check import check_head
+from resolver.render.render_check import check_head, where_found
 
 _LEVELS = {Severity.FATAL: "error", Severity.DEGRADED: "warning", Severity.WARNING: "notice"}
 _SARIF_LEVELS = {Severity.FATAL: "error", Severity.DEGRADED: "warning", Severity.WARNING: "note"}
@@ -40,9 +40,7 @@ class Located:
 def message_of(reason: Reason, report: Report) -> str:
     """What a finding says, in one paragraph; with the forks where it is not in all of them."""
     head = f"{reason.subject}" + ("" if reason.object is None else f" with {reason.object}")
-    forks = [fork.fork for fork in report.forks if reason in fork.findings]
-    where = "" if len(forks) == len(report.forks) else f" ({'; '.join(forks)})"
-    text = f"{head}{where}: needs {reason.needs}; found {reason.found}."
+    text = f"{head}{where_found(report, reason)}: needs {reason.needs}; found {reason.found}."
     return f"{text} Fix: {reason.remedy}" if reason.remedy else text
 
 

@@ -351,6 +351,7 @@ class ForkModel(_Model):
     verdict: Literal["ok", "degraded", "broken"]
     torch: str | None
     packages: int
+    counts: bool = True
     unjudged: int
     findings: list[ReasonModel]
 

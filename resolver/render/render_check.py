@@ -32,7 +32,7 @@ def check_text(report: Report, *, verbose: bool = False) -> str:
         groups: dict[str, list[Reason]] = {}
         for reason in report.findings:
             if reason.severity is severity:
-                groups.setdefault(_where(report, reason), []).append(reason)
+                groups.setdefault(where_found(report, reason), []).append(reason)
         for where, found in sorted(groups.items()):
             if verbose:
                 told = [reason_text(reason) for reason in found]
@@ -148,14 +148,17 @@ def _folded(line: str, indent: int) -> str:
 def _fork_text(fork: Report) -> str:
     """``extra old: broken; 12 packages, torch 2.9.1 for CUDA 12.8 (default)``."""
     torch = "" if fork.torch is None else f", {fork.torch}"
+    if fork.elsewhere:
+        return f"{fork.fork}: for other machines, and does not count{torch.replace(',', ':', 1)}"
     left = f", {fork.unjudged} not judged" if fork.unjudged else ""
     return f"{fork.fork}: {fork.verdict}; {counted(fork.packages, 'package')}{torch}{left}"
 
 
-def _where(report: Report, reason: Reason) -> str:
-    """The forks in which something was found, where that is not in all of them."""
-    names = [fork.fork for fork in report.forks if reason in fork.findings]
-    return "" if len(names) == len(report.forks) else f" ({'; '.join(names)})"
+def where_found(report: Report, reason: Reason) -> str:
+    """The forks in which something was found, where that is not in all that count."""
+    counting = [fork for fork in report.forks if not fork.elsewhere]
+    names = [fork.fork for fork in counting if reason in fork.findings]
+    return "" if len(names) == len(counting) else f" ({'; '.join(names)})"
 
 
 def check_model(report: Report) -> contract.CheckModel:
@@ -178,6 +181,7 @@ def check_model(report: Report) -> contract.CheckModel:
                 torch=fork.torch,
                 packages=fork.packages,
                 unjudged=fork.unjudged,
+                counts=not fork.elsewhere,
                 findings=[reason_model(reason) for reason in fork.findings],
             )
             for fork in report.forks

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import declared_needs
 from resolver.evidence.set_check import Links, check_whole
-from resolver.index.address import redact
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.installed_records import check_known_bad, check_skews
@@ -23,14 +21,12 @@ from resolver.lockfile.pin import LockFile, Pin
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.channel import Channel
 from resolver.model.check_report import Report
 from resolver.model.cuda import CudaVersion
 from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.options import EACH_FORK, LockOptions
-from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason, Severity
-from resolver.model.release import Named, Release
+from resolver.model.release import Release
 from resolver.model.stack import NO_EXTENSIONS, TORCH, is_torch
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound, Need
@@ -39,12 +35,18 @@ from resolver.solve.judge import superseded
 from resolver.solve.solution_files import file_remarks
 from resolver.solve.workspace import Workspace
 from resolver.usecase.installed_pins import builds_note, default_files
-from resolver.usecase.named_builds import channel_of, named_builds, named_tags
+from resolver.usecase.lock_report import (
+    UNJUDGED,
+    joined_report,
+    refused_report,
+    softened,
+    told_absent,
+    told_conda,
+    told_indexes,
+)
+from resolver.usecase.named_builds import named_builds, named_tags
 from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session, links_of
-
-# What says that a package was not judged.
-_UNJUDGED = (Code.NOT_FOUND, Code.UNVERIFIED, Code.NOT_IN_SNAPSHOT, Code.UNREADABLE)
 
 
 def stated_target(document: LockDocument) -> dict[str, str]:
@@ -71,7 +73,7 @@ def check_lock(
     """
     locks = load_pins(document, target, options)
     if refused := [lock for lock in locks if lock.refused is not None]:
-        return _refused(document, target, refused[0])
+        return refused_report(document, target, refused[0])
     channels, path = session.knowledge.channels, document.path
     tags = {*CudaVersion.tags_of(pin.version for lock in locks for pin in lock.pins)}
     tags = tags.union(*(named_tags(lock, channels) for lock in locks))
@@ -79,51 +81,10 @@ def check_lock(
         links = links_of(workspace)
         locks = tuple(named_builds(lock, workspace) for lock in locks)
         reports = [judge_pins(workspace, session.base, links, lock, path) for lock in locks]
-        report = reports[0] if len(reports) == 1 else _of_all(reports)
+        report = reports[0] if len(reports) == 1 else joined_report(reports)
         asides = {*workspace.asides()}
         notes = [notice for notice in workspace.notices() if notice not in asides]
         return replace(report, notes=(*report.notes, *notes), asides=tuple(sorted(asides)))
-
-
-def _refused(document: LockDocument, target: Target, lock: LockFile) -> Report:
-    """Of a lock that is for other Pythons or platforms there is nothing else to say."""
-    needs, found = lock.refused or ("", "")
-    of_python = needs.startswith("Python")
-    wanted = "--python" if of_python else "--python and --machine"
-    reason = Reason(
-        code=Code.PYTHON_UNSUPPORTED if of_python else Code.PLATFORM_UNSUPPORTED,
-        subject=Named(f"{document.path}"),
-        needs=needs,
-        found=found,
-        grade=Grade.DECLARED,
-        evidence=f"what the {document.kind} says of itself",
-        remedy=f"name a target that it is for with {wanted}, or lock for this one",
-    )
-    return Report(
-        prefix=str(document.path),
-        kind="lock",
-        target=target,
-        findings=(reason,),
-        members_checked=0,
-        packages=len(lock.pins),
-        fork=lock.fork,
-    )
-
-
-def _of_all(forks: Sequence[Report]) -> Report:
-    """What forks found together. Counts are those of the largest."""
-    found = {reason: None for fork in forks for reason in fork.findings}
-    return replace(
-        forks[0],
-        fork="",
-        forks=tuple(forks),
-        torch=None,
-        findings=order_findings(found),
-        members_checked=max(fork.members_checked for fork in forks),
-        packages=max(fork.packages for fork in forks),
-        notes=tuple(dict.fromkeys(note for fork in forks for note in fork.notes)),
-        unjudged=max(fork.unjudged for fork in forks),
-    )
 
 
 def judge_pins(
@@ -162,9 +123,8 @@ def judge_pins(
         findings += check_whole(base, target, files, links, complete=False)
     else:
         findings += workspace.findings(files)
-    if lock.conda:
-        findings = [*map(_beside_conda, findings)]
-    told = {reason.subject for reason in findings if reason.code in _UNJUDGED}
+    findings = softened(findings, lock)
+    told = {reason.subject for reason in findings if reason.code in UNJUDGED}
     rest = [a for a in files if a.release not in told]
     findings += _unread(base, workspace, rest, links)
     local = [
@@ -174,7 +134,7 @@ def judge_pins(
     unjudged = {
         reason.subject.name
         for reason in findings
-        if reason.code in _UNJUDGED and reason.severity is Severity.WARNING
+        if reason.code in UNJUDGED and reason.severity is Severity.WARNING
     } & names
     unjudged |= {
         name
@@ -191,13 +151,13 @@ def judge_pins(
         notes=(
             *lock.notes,
             *local,
-            *_told_absent(absent),
-            *_told_conda(lock),
-            *_told_indexes(lock, known.channels),
+            *told_absent(absent),
+            *told_conda(lock),
+            *told_indexes(lock, known.channels),
             *builds,
         ),
         unjudged=len(unjudged) + len(local) + lock.left_out + len(absent) + len(lock.conda),
-        torch=None if torch is None else _named_torch(workspace, torch),
+        torch=_torch_text(workspace, lock, torch),
         fork=lock.fork,
     )
 
@@ -214,11 +174,14 @@ def _by_declaration(workspace: Workspace, pin: Pin, torch: Artifact | None) -> I
             yield from need.explain(torch)
 
 
-def _named_torch(workspace: Workspace, torch: Artifact) -> str:
+def _torch_text(workspace: Workspace, lock: LockFile, torch: Artifact | None) -> str | None:
     """``torch 2.7.0 for CUDA 12.6 (default)``: of several builds of a release, which one."""
+    if torch is None:
+        pinned = (f"torch {pin.version}" for pin in lock.pins if pin.name == TORCH)
+        return next(pinned, None)
     metadata = workspace.metadata(torch)
     cuda = workspace.rules.cuda_of(torch, metadata if isinstance(metadata, Metadata) else None)
-    built = {None: "", "cpu": ", a CPU build"}.get(cuda, f" for CUDA {cuda}")
+    built = {None: "", "cpu": ", without CUDA"}.get(cuda, f" for CUDA {cuda}")
     return f"torch {torch.version}{built} ({torch.channel})"
 
 
@@ -330,58 +293,6 @@ def _absent(
     return absent
 
 
-def _beside_conda(reason: Reason) -> Reason:
-    """conda's interpreter looks for libraries in its prefix, where other packages bring them."""
-    if reason.code is not Code.MISSING_LIBRARY or reason.severity is not Severity.FATAL:
-        return reason
-    found = f"{reason.found}; packages of conda may bring it"
-    return replace(reason, severity=Severity.WARNING, found=found, grade=Grade.ASSUMED)
-
-
-# What of conda's packages decides whether wheels load.
-_OF_CONDA = re.compile(r"(pytorch|libtorch|cuda-|cudnn|nccl|libcu|libnv|python |ffmpeg)")
-
-
-def _told_conda(lock: LockFile) -> Iterator[str]:
-    if lock.conda:
-        told = [name for name in lock.conda if _OF_CONDA.match(name)]
-        among = f", among them {', '.join(told[:6])}" if told else ""
-        more = f" and {len(told) - 6} more of their kind" if told[6:] else ""
-        yield f"{counted(len(lock.conda), 'package')} of conda were not judged{among}{more}"
-
-
-def _told_indexes(lock: LockFile, channels: Sequence[Channel]) -> Iterator[str]:
-    for origin, address in lock.indexes:
-        if channel_of(channels, address) is None:
-            yield (
-                f"{origin} {redact(address)} was not asked: where it counts, give it with --index "
-                "NAME=URL"
-            )
-
-
-def _told_absent(absent: Mapping[NormalizedName, NormalizedName]) -> Iterator[str]:
-    of_torch = [name for name, by in absent.items() if by == TORCH]
-    if of_torch:
-        yield (
-            f"the lock does not name {_first(of_torch)}, which torch requires: whether its "
-            "libraries are there was not judged"
-        )
-    others = {name: by for name, by in absent.items() if by != TORCH}
-    if others:
-        by = list(dict.fromkeys(others.values()))
-        require = "requires" if len(by) == 1 else "require"
-        work = "it works" if len(by) == 1 else "they work"
-        yield (
-            f"the lock does not name {_first(list(others))}, which {_first(by)} {require}: whether "
-            f"{work} without was not judged"
-        )
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if names[3:] else ""
-    return f"{', '.join(names[:3])}{more}"
-
-
 def _file(
     workspace: Workspace,
     artifact: Artifact,
@@ -391,7 +302,7 @@ def _file(
     """What forbids one file here or beside the others, and what deserves a word."""
     metadata = workspace.metadata(artifact)
     if isinstance(metadata, Reason):
-        away = metadata.code in _UNJUDGED
+        away = metadata.code in UNJUDGED
         yield replace(metadata, severity=Severity.WARNING) if away else metadata
         return
     torch = found.get(TORCH)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from resolver.lockfile.pin import LockFile, Pin
+from resolver.model.check_report import Report
 from resolver.model.reason import Code, Reason, Severity
-from resolver.model.release import Named
-from resolver.usecase.check_lock import _beside_conda
+from resolver.model.release import Release
+from resolver.render.render_check import check_text
+from resolver.usecase.lock_report import joined_report, softened
 from tests.load.test_check_lock import check, findings
 from tests.load.test_command import run
+from tests.support.fakes import make_target
 
 __all__ = ["check", "run"]
 
@@ -37,13 +46,79 @@ package:
     ]
 
 
-def test_a_library_that_conda_may_bring_is_a_warning() -> None:
+def test_what_a_lock_is_decides_how_grave_a_finding_is() -> None:
+    a = canonicalize_name("a")
+    pin = Pin(name=a, version=Version("1"), by_extra=True)
     reason = Reason(
         code=Code.MISSING_LIBRARY,
-        subject=Named("a"),
+        subject=Release(a, Version("1")),
         needs="libx.so.1",
         found="nothing",
         evidence="e",
     )
-    assert _beside_conda(reason).severity is Severity.WARNING
-    assert _beside_conda(reason).found == "nothing; packages of conda may bring it"
+    unsupported = replace(reason, code=Code.PLATFORM_UNSUPPORTED)
+    damaged = replace(reason, code=Code.METADATA_MISMATCH)
+    plain = LockFile(kind="uv.lock", pins=(replace(pin, by_extra=False),))
+    assert softened([reason, unsupported], plain) == [reason, unsupported]
+    [beside] = softened([reason], replace(plain, conda=("zlib 1",)))
+    assert (beside.severity, beside.found) == (
+        Severity.WARNING,
+        "nothing; packages of conda may bring it",
+    )
+    [library, extra, read] = softened(
+        [reason, unsupported, damaged], LockFile(kind="uv.lock", pins=(pin,))
+    )
+    assert (library, extra.severity, read.severity) == (reason, Severity.WARNING, Severity.WARNING)
+    assert extra.found == "nothing; it comes with an extra that was not named"
+
+
+def fork(name: str, *findings: Reason) -> Report:
+    return Report(
+        prefix="uv.lock",
+        kind="lock",
+        target=make_target(),
+        findings=findings,
+        members_checked=1,
+        packages=3,
+        fork=name,
+        torch=f"torch of {name}",
+    )
+
+
+def mismatch(name: str, severity: Severity = Severity.FATAL) -> Reason:
+    return Reason(
+        code=Code.CUDA_MISMATCH,
+        severity=severity,
+        subject=Release(canonicalize_name(name), Version("2.9.1+cpu")),
+        needs="a build for CUDA 13",
+        found="no CUDA at all: a CPU build",
+        evidence="e",
+    )
+
+
+def test_a_fork_for_other_machines_does_not_count() -> None:
+    cpu, gpu = fork("extra cpu", mismatch("torch")), fork("extra cu130")
+    report = joined_report([cpu, gpu])
+    assert (report.verdict, [each.elsewhere for each in report.forks]) == ("ok", [True, False])
+    assert check_text(report).splitlines()[2:4] == [
+        "  extra cpu: for other machines, and does not count: torch of extra cpu",
+        "  extra cu130: ok; 3 packages, torch of extra cu130",
+    ]
+    # What fails beside a torch for this machine is a finding, and so is a lock for none.
+    assert joined_report([cpu, fork("extra cu130", mismatch("xformers"))]).verdict == "broken"
+    assert joined_report([cpu, fork("none", mismatch("torch"))]).verdict == "broken"
+
+
+@pytest.mark.parametrize(
+    ("local", "found"),
+    [
+        ("cpu", "no CUDA at all: a CPU build"),
+        ("cpu.cxx11.abi", "no CUDA at all: a CPU build"),
+        ("rocm6.4", "no CUDA at all: a ROCm build"),
+        ("xpu", "no CUDA at all: an XPU build"),
+    ],
+)
+def test_a_build_without_cuda_is_broken_on_a_gpu(check: Any, local: str, found: str) -> None:
+    done = check("r.txt", f"torch==2.9.1+{local}\n")
+    [finding] = [f for f in done.json("check")["findings"] if f["severity"] == "fatal"]
+    assert (done.code, finding["code"], finding["found"]) == (1, "cuda-mismatch", found)

@@ -456,6 +456,24 @@ def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
         assert load_document(write(tmp_path, PIXI, name)).kind == "pixi.lock"
 
 
+def test_what_comes_with_extras_alone_is_known(tmp_path: Path) -> None:
+    text = """version = 1
+[[package]]
+name = "app"
+version = "1"
+source = { virtual = "." }
+dependencies = [{ name = "six" }]
+[package.optional-dependencies]
+win = [{ name = "directml" }, { name = "six" }]
+"""
+    text += "".join(f'[[package]]\nname = "{n}"\nversion = "1"\n' for n in ("six", "directml"))
+    path = write(tmp_path, text)
+    (lock,) = load(path)
+    assert [(pin.name, pin.by_extra) for pin in lock.pins] == [("directml", True), ("six", False)]
+    (lock,) = load(path, extras=("win",))
+    assert [(pin.name, pin.by_extra) for pin in lock.pins] == [("directml", False), ("six", False)]
+
+
 # the Python of a lock
 
 UV = 'version = 1\nrequires-python = "{}"\n[[package]]\nname = "a"\nversion = "1"\n'
