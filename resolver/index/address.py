@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import url2pathname
 
+_MISPLACED = re.compile(r"[^/@:\s]++:[^/@\s]*+@")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -23,13 +25,17 @@ def split_address(url: str) -> SplitResult | None:
 def redact(url: str) -> str:
     """``url`` as it may be shown: without credentials, without a query's or fragment's content.
 
-    Signed addresses of file hosts carry their secret in the query.
+    Signed addresses of file hosts carry their secret in the query. A user and a password count
+    where a slash is missing or one too many, too: ``https:/user:password@host/``.
     """
     parts = split_address(url)
     if parts is None:
         return "(an unreadable address)"
     user, at, host = parts.netloc.rpartition("@")
-    shown = urlunsplit((parts.scheme, f"****@{host}" if at and user else host, parts.path, "", ""))
+    scheme, path = parts.scheme, _MISPLACED.sub("****@", parts.path)
+    if not parts.netloc and "@" in path.partition("/")[0]:
+        scheme, path = "", "****@" + path.partition("@")[2]  # user:password@host, with no scheme
+    shown = urlunsplit((scheme, f"****@{host}" if at and user else host, path, "", ""))
     if parts.query:
         shown += "?****"
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in shown)

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolver.errors import UsageError
+from resolver.files import read_regular
 from resolver.index.address import host_of, origin_of
 from resolver.index.keyring import AskKeyring
 from resolver.index.thread_pool import Once
+
+_MOST = 1 << 20  # of a .netrc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +56,14 @@ class Credentials:
             if credential not in self._credentials:
                 self._credentials.append(credential)
 
-    def authorization(self, url: str) -> str | None:
-        """Basic credentials for ``url``: the closest prefix on its host, else ``.netrc``."""
+    def authorization(self, url: str, *, asked: str | None = None) -> str | None:
+        """Basic credentials for ``url``: the closest prefix on its host, else ``.netrc``.
+
+        ``asked`` is the address that redirected there. ``.netrc`` knows hosts and no ports: an
+        entry counts for its host wherever the request came from, as in curl 7.88 and uv 0.13.9,
+        both tried. Its ``default`` does not count where a redirect leads to another host: there a
+        server would choose who gets the password.
+        """
         origin = origin_of(url)
         mine = [known for known in self._credentials if origin_of(known.prefix) == origin]
         best = max(
@@ -64,7 +73,9 @@ class Credentials:
         )
         if best is not None:
             return _basic(best.user, best.password or self._password_of(best))
-        login = self._netrc_login(host_of(url))
+        host = host_of(url)
+        everywhere = asked is None or host_of(asked) == host
+        login = self._netrc_login(host, everywhere=everywhere)
         return _basic(*login) if login is not None else None
 
     def _password_of(self, credential: Credential) -> str:
@@ -74,18 +85,21 @@ class Credentials:
         key = f"{credential.user} {credential.prefix}"
         return self._asked.get(key, lambda: ask(credential.prefix, credential.user)) or ""
 
-    def _netrc_login(self, host: str) -> tuple[str, str] | None:
+    def _netrc_login(self, host: str, *, everywhere: bool) -> tuple[str, str] | None:
         if self._netrc_file is None:
             return None
         with self._lock:
             if self._netrc is None:
                 try:
+                    read_regular(self._netrc_file, most=_MOST)
                     self._netrc = netrc.netrc(str(self._netrc_file))
                 except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
                     # As pip, curl and requests do: an unreadable .netrc counts as none.
                     self._netrc_file = None
                     return None
-            found = self._netrc.authenticators(host)
+            found = self._netrc.hosts.get(host)
+            if found is None and everywhere:
+                found = self._netrc.hosts.get("default")
         return (found[0] or found[1] or "", found[2] or "") if found is not None else None
 
 
@@ -96,6 +110,7 @@ def _basic(user: str, password: str) -> str:
 def load_certificates(ca_file: Path) -> ssl.SSLContext:
     """A context that trusts the certificates of a file alone. Raises UsageError."""
     try:
+        read_regular(ca_file)
         return ssl.create_default_context(cafile=str(ca_file))
     except OSError as error:
         raise UsageError(

@@ -305,7 +305,7 @@ class HttpClient:
             seen.add(here)
             if len(seen) > self.bounds.redirects + 1:
                 raise Failed(f"more than {self.bounds.redirects} redirects", retry=False)
-            with self._answer(here, headers, first=here == url) as response:
+            with self._answer(here, headers, asked=url) as response:
                 status = response.status_code
                 if status in _REDIRECTS and "location" in response.headers:
                     here = next_hop(here, response.headers["location"])
@@ -326,7 +326,7 @@ class HttpClient:
 
     @contextmanager
     def _answer(
-        self, url: str, headers: Mapping[str, str], *, first: bool
+        self, url: str, headers: Mapping[str, str], *, asked: str
     ) -> Iterator[httpx.Response]:
         import httpx
 
@@ -334,11 +334,11 @@ class HttpClient:
         parts = split_address(url)
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise Failed("it is not a web address", retry=False, hint="check the address")
-        where = "" if first else f" (redirected to {host_of(url)})"
+        where = "" if url == asked else f" (redirected to {host_of(url)})"
         if (known := self._unreachable.get(origin)) is not None:
             raise Failed(f"{known} (found earlier in this run)", retry=False)
         sent = {"Accept-Encoding": "gzip", **headers}
-        if (authorization := self._credentials.authorization(url)) is not None:
+        if (authorization := self._credentials.authorization(url, asked=asked)) is not None:
             sent["Authorization"] = authorization
         with self._lock:
             self._requests += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from resolver.errors import UsageError
+from resolver.files import read_regular
 from resolver.index.address import redact
 from resolver.index.credential import load_certificates
 from resolver.index.fetch_failure import Bounds
@@ -83,6 +84,7 @@ def _load_context(path: str) -> ssl.SSLContext:
     A connection that the collector closes in this thread leaves its error in OpenSSL's queue, where
     the next call finds it as its own: only the second failure is the file's.
     """
+    read_regular(path)
     try:
         return ssl.create_default_context(cafile=path)
     except ssl.SSLError:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import os
 import re
 import socket
 import threading
@@ -17,11 +18,11 @@ import httpx
 import pytest
 
 from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable, UsageError
-from resolver.index.credential import Credential
+from resolver.index.credential import Credential, Credentials
 from resolver.index.fetch_failure import Bounds
 from resolver.index.http import HttpClient
 from tests.index.conftest import BOUNDS
-from tests.support.server import Reply, Server, gzip_bomb, ranged
+from tests.support.server import Reply, Server, gzip_bomb, ranged, serve
 
 MakeClient = Callable[..., HttpClient]
 
@@ -421,6 +422,47 @@ def test_netrc(server: Server, make_client: MakeClient, tmp_path: Path) -> None:
     make_client(netrc_file=netrc).get(f"{server.url}/x")
     make_client(netrc_file=tmp_path / "none").get(f"{server.url}/x")
     assert sent(server) == [basic("me", "secret"), None]
+
+
+@pytest.mark.parametrize(
+    ("entries", "first", "second"),
+    [
+        ("machine 127.0.0.1 login me password p", True, True),  # another port of the same host
+        ("default login me password p", True, True),
+        ("machine other.example login me password p", False, False),
+    ],
+)
+def test_netrc_knows_hosts_and_no_ports(
+    server: Server,
+    make_client: MakeClient,
+    tmp_path: Path,
+    entries: str,
+    first: bool,
+    second: bool,
+) -> None:
+    (tmp_path / "netrc").write_text(f"{entries}\n")
+    with serve() as other:
+        other.routes["/y"] = Reply(body=b"fine")
+        server.routes["/x"] = Reply(status=302, headers={"Location": f"{other.url}/y"})
+        make_client(netrc_file=tmp_path / "netrc").get(f"{server.url}/x")
+        assert [bool(each) for each in sent(server) + sent(other)] == [first, second]
+
+
+def test_the_default_of_netrc_goes_to_no_host_that_a_redirect_names(tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text(
+        "machine known login a password b\ndefault login c password d\n"
+    )
+    credentials = Credentials([], tmp_path / "netrc")
+    asked = "https://index.example/simple/x/"
+    assert credentials.authorization(asked) == basic("c", "d")
+    assert credentials.authorization("https://index.example:444/x", asked=asked) == basic("c", "d")
+    assert credentials.authorization("https://elsewhere/x", asked=asked) is None
+    assert credentials.authorization("https://known/x", asked=asked) == basic("a", "b")
+
+
+def test_a_netrc_that_is_no_file_counts_as_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "netrc")
+    assert Credentials([], tmp_path / "netrc").authorization("https://index.example/") is None
 
 
 def test_credentials_are_never_shown(server: Server, make_client: MakeClient) -> None:
