@@ -18,8 +18,9 @@ from resolver.abi.symbol import may_be_torchs
 from resolver.abi.wheel import native_entries, probe_member
 from resolver.model.cuda import CudaVersion
 from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.member_stream import read_member
 from resolver.wheelfile.wheel_errors import DamagedWheel
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.zip_directory import read_directory
 
 _LIBRARIES = "torch/lib/"
 _VERSION_FILE = "torch/version.py"
@@ -113,7 +114,7 @@ def _is_reference(build: TorchBuild) -> bool:
 def _read_cuda(source: ByteSource) -> CudaVersion | None:
     for entry in read_directory(source):
         if entry.path == _VERSION_FILE:
-            text = b"".join(MemberStream(source, entry, fetch=1 << 16)).decode("utf-8", "replace")
+            text = read_member(source, entry, limit=1 << 20).decode("utf-8", "replace")
             match = _CUDA.search(text)
             return CudaVersion.parse(match[1]) if match else None
     return None

@@ -24,8 +24,9 @@ from resolver.abi.elf_tables import NAME_COST
 from resolver.abi.fatbin import FatbinScanner
 from resolver.model.cuda import DeviceCode
 from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.member_stream import MemberStream
 from resolver.wheelfile.wheel_errors import DamagedWheel, ZipBomb
-from resolver.wheelfile.zip_reader import Entry, MemberStream, read_directory
+from resolver.wheelfile.zip_directory import Entry, read_directory
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
 _MAX_NATIVE = 4096

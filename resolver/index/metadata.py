@@ -8,44 +8,32 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
-import lzma
-import os
 import tempfile
-import zipfile
-import zlib
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import BinaryIO
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
-from resolver.files import open_regular
 from resolver.index.address import redact
 from resolver.index.http import HttpClient
-from resolver.index.ranges import RangeFile
+from resolver.index.ranges import BlockSource
 from resolver.index.response_body import MIB
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.core_metadata import parse_headers
 from resolver.model.dependency import parse_dependencies
+from resolver.wheelfile.byte_source import ByteSource, BytesSource, FileSource
+from resolver.wheelfile.member_stream import read_member
+from resolver.wheelfile.wheel_errors import DamagedZip
+from resolver.wheelfile.zip_directory import Entry, read_directory
 
 METADATA_LIMIT = 8 * MIB
 # Wheels up to this size in bytes are read whole, to see whether they hold anything. Placeholders
 # on the public index have 1,082 (nvidia-npp-cu13 0.0.0a0) to 1,515 bytes (flash-attn-3 0.0.0).
 TINY = 4096
 WHOLE_LIMIT = 256 * MIB
-
-_BAD_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    OverflowError,
-    OSError,  # garbage in bz2 data
-    ValueError,  # a directory that points before the file's begin
-)
 
 
 def fetch_metadata(
@@ -67,8 +55,7 @@ def fetch_metadata(
         if found is not None:
             return parse_metadata(found, artifact, source="PEP 658 file")
     try:
-        with RangeFile(client, url, size=artifact.size) as file:
-            raw = read_member(file, artifact)
+        raw = find_metadata(BlockSource(client, url, size=artifact.size), artifact)
     except RangesIgnored:
         raw = _fetch_whole(artifact, url, client, whole_limit)
     return parse_metadata(raw, artifact, source="METADATA of the wheel")
@@ -77,10 +64,11 @@ def fetch_metadata(
 def load_metadata(artifact: Artifact) -> Metadata:
     """The metadata of a wheel on disk, at ``artifact.path``. Raises DamagedData."""
     try:
-        with open_regular(artifact.path or "") as file:
-            if os.fstat(file.fileno()).st_size <= TINY:
-                return _read_tiny(replace(artifact, sha256=None), file.read())
-            raw = read_member(file, artifact)
+        with FileSource(Path(artifact.path or "")) as source:
+            if source.size <= TINY:
+                content = source.read_at(0, source.size)
+                return _read_tiny(replace(artifact, sha256=None), content)
+            raw = find_metadata(source, artifact)
     except OSError as error:
         raise DamagedData(f"{artifact.path}: {error.strerror or error}") from error
     return parse_metadata(raw, artifact, source="METADATA of the wheel")
@@ -92,7 +80,7 @@ def _read_tiny(artifact: Artifact, content: bytes) -> Metadata:
             f"{artifact.filename}: its sha256 is not the one that the index gives",
             hint="the index or something between it and this machine is damaged",
         )
-    raw = read_member(io.BytesIO(content), artifact)
+    raw = find_metadata(BytesSource(content), artifact)
     metadata = parse_metadata(raw, artifact, source="METADATA of the wheel")
     return replace(metadata, placeholder=_is_placeholder(content, metadata))
 
@@ -103,17 +91,17 @@ def _is_placeholder(content: bytes, metadata: Metadata) -> bool:
     One that requires something is a package of packages, but for a release 0 with such modules.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            own = [
-                info
-                for info in archive.infolist()
-                if not info.is_dir() and not info.filename.partition("/")[0].endswith(".dist-info")
-            ]
-            if any(info.file_size > TINY for info in own) or not all(
-                _says_nothing(info.filename, archive.read(info)) for info in own
-            ):
-                return False
-    except (*_BAD_ZIP, RuntimeError):
+        source = BytesSource(content)
+        own = [
+            entry
+            for entry in read_directory(source)
+            if not entry.path.partition("/")[0].endswith(".dist-info")
+        ]
+        if not all(
+            _says_nothing(entry.path, read_member(source, entry, limit=TINY)) for entry in own
+        ):
+            return False
+    except DamagedData:
         return False  # whatever it is: the file holds something
     return not metadata.requires or (bool(own) and not any(metadata.version.release))
 
@@ -137,33 +125,28 @@ def _says_nothing(name: str, source: bytes) -> bool:
     )
 
 
-def read_member(file: BinaryIO | RangeFile, artifact: Artifact) -> bytes:
+def find_metadata(source: ByteSource, artifact: Artifact) -> bytes:
     """METADATA of the ``.dist-info`` directory of a wheel. Raises DamagedData."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            info = _find_member(archive, artifact)
-            if info.file_size > METADATA_LIMIT:
-                raise DamagedData(f"{artifact.filename}: METADATA is larger than 8 MiB, refused")
-            with archive.open(info) as member:
-                return member.read(METADATA_LIMIT + 1)
-    except _BAD_ZIP as error:
+        entry = _find_entry(read_directory(source), artifact)
+        if entry.size > METADATA_LIMIT:
+            raise DamagedData(f"{artifact.filename}: METADATA is larger than 8 MiB, refused")
+        return read_member(source, entry, limit=METADATA_LIMIT)
+    except DamagedZip as error:
         raise DamagedData(f"{artifact.filename}: not a readable wheel: {error}") from error
-    except RuntimeError as error:
-        # zipfile's answer to an encrypted member.
-        raise DamagedData(f"{artifact.filename}: METADATA cannot be read: {error}") from error
 
 
-def _find_member(archive: zipfile.ZipFile, artifact: Artifact) -> zipfile.ZipInfo:
+def _find_entry(entries: Iterable[Entry], artifact: Artifact) -> Entry:
     found = [
-        info
-        for info in archive.infolist()
-        if info.filename.endswith(".dist-info/METADATA") and info.filename.count("/") == 1
+        entry
+        for entry in entries
+        if entry.path.endswith(".dist-info/METADATA") and entry.path.count("/") == 1
     ]
     if len(found) > 1:
         # A wheel has one such directory; where it has more, the one of its own name counts.
         own = artifact.name
         found = [
-            info for info in found if canonicalize_name(info.filename.partition("-")[0]) == own
+            entry for entry in found if canonicalize_name(entry.path.partition("-")[0]) == own
         ] or found
     if len(found) != 1:
         raise DamagedData(f"{artifact.filename}: {len(found)} METADATA files, a wheel has one")
@@ -194,13 +177,16 @@ def _fetch_whole(artifact: Artifact, url: str, client: HttpClient, limit: int) -
             url=shown,
             hint="use a mirror whose server knows range requests or PEP 658 metadata files",
         )
-    with tempfile.TemporaryFile(prefix="abilock-") as file:
-        digest = client.download(url, file, limit=limit)
+    with tempfile.TemporaryDirectory(prefix="abilock-") as directory:
+        path = Path(directory, "wheel")
+        with path.open("wb") as file:
+            digest = client.download(url, file, limit=limit)
         if artifact.sha256 is not None and digest != artifact.sha256:
             raise DamagedData(
                 f"{redact(url)}: its sha256 is {digest}, the index says {artifact.sha256}"
             )
-        return read_member(file, artifact)
+        with FileSource(path) as source:
+            return find_metadata(source, artifact)
 
 
 def parse_metadata(raw: bytes, artifact: Artifact, *, source: str) -> Metadata:

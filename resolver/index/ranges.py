@@ -1,14 +1,7 @@
-"""A file on a web server, read in ranges.
-
-The first request asks for the end of the file: there lie the directory of a zip archive and, in
-most wheels, METADATA. Measured over 967 wheels (median 0.2 MB): the last 64 KiB bring both in one
-request for 87 %, the last 32 KiB for 81 %, the last 256 KiB for 95 %. Large wheels have large
-directories (torch 2.11.0: 1.2 MB), so their first request is longer.
-"""
+"""A file on a web server, read in ranges: as asked for, or in blocks that are kept."""
 
 from __future__ import annotations
 
-import io
 import re
 import threading
 from collections import OrderedDict
@@ -18,6 +11,10 @@ from resolver.index.address import redact
 from resolver.index.http import Answer, HttpClient
 
 BLOCK = 16 * 1024
+# The first request of blocks asks for the end of the file: there lie the directory of a zip archive
+# and, in most wheels, METADATA. Measured over 967 wheels (median 0.2 MB): the last 64 KiB bring
+# both in one request for 87 %, the last 32 KiB for 81 %, the last 256 KiB for 95 %. Large wheels
+# have large directories (torch 2.11.0: 1.2 MB), so their first request is longer.
 _LEAST_FETCH = 2 * BLOCK
 _TAIL = 64 * 1024
 _LARGE = 64 * 1024 * 1024
@@ -28,22 +25,20 @@ _LONGEST_FETCH = 32 * 1024 * 1024
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 
 
-class RangeFile(io.RawIOBase):
-    """A seekable, read-only file over range requests, for ``zipfile`` and for ``read_at``.
+class RangeSource:
+    """The bytes at an address, for readers that know what they want: each read is one request.
 
-    ``size`` is the expected length in bytes, where an index gave one. The constructor makes the
-    first request. Raises RangesIgnored when the server sends whole files only, DamagedData when
-    its answers contradict each other or ``size``, and what HttpClient.get raises.
+    ``size`` is the expected length in bytes, where an index gave one; else the constructor asks for
+    it. Nothing is kept, and reads may run in several threads at once. Raises RangesIgnored when the
+    server sends whole files only, DamagedData when its answers contradict each other or ``size``,
+    and what HttpClient.get raises.
     """
 
     def __init__(self, client: HttpClient, url: str, *, size: int | None = None) -> None:
-        super().__init__()
         self.url = url
         self._client = client
         self._shown = redact(url)
         self._lock = threading.RLock()
-        self._blocks: OrderedDict[int, bytes] = OrderedDict()
-        self._position = 0
         self._etag: str | None = None
         self._final_url = url
         self.bytes_read = 0
@@ -51,94 +46,16 @@ class RangeFile(io.RawIOBase):
         self.size = 0 if size is None else size
         if size is None:
             self._open_by_suffix()
-        elif size > 0:
-            tail = min(size, _LARGE_TAIL if size > _LARGE else _TAIL)
-            self._fetch((size - tail) // BLOCK, (size - 1) // BLOCK)
-
-    # Reading.
 
     def read_at(self, offset: int, length: int) -> bytes:
         """``length`` bytes from ``offset``, fewer only at the end of the file."""
         end = min(offset + length, self.size)
         if offset < 0 or end <= offset:
             return b""
-        with self._lock:
-            parts = []
-            first, last = offset // BLOCK, (end - 1) // BLOCK
-            # Long reads go in portions, so that what is kept stays bounded.
-            step = _LONGEST_FETCH // BLOCK
-            for begin in range(first, last + 1, step):
-                stop = min(begin + step - 1, last)
-                self._need(begin, stop)
-                parts += [self._blocks[index] for index in range(begin, stop + 1)]
-                self._forget()
-            joined = b"".join(parts)
-        start = offset - first * BLOCK
-        return joined[start : start + end - offset]
+        return self._read_range(offset, end - 1)
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """As a file's ``read``."""
-        length = self.size - self._position if size is None or size < 0 else size
-        data = self.read_at(self._position, length)
-        self._position += len(data)
-        return data
-
-    def readall(self) -> bytes:
-        """The rest of the file."""
-        return self.read(-1)
-
-    def readinto(self, buffer: object, /) -> int:
-        """As a file's ``readinto``."""
-        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def tell(self) -> int:
-        """The position, in bytes from the start."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """As a file's ``seek``; ValueError for a negative position."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}[whence]
-        if start + offset < 0:
-            raise ValueError("negative seek position")
-        self._position = start + offset
-        return self._position
-
-    # Fetching.
-
-    def _need(self, first: int, last: int) -> None:
-        """Have the blocks from ``first`` to ``last``; one request for each gap."""
-        gap: int | None = None
-        for index in range(first, last + 2):
-            missing = index <= last and index not in self._blocks
-            if missing and gap is None:
-                gap = index
-            elif not missing and gap is not None:
-                stop = index - 1
-                if (stop - gap + 1) * BLOCK < _LEAST_FETCH and (stop + 1) * BLOCK < self.size:
-                    stop += 1
-                self._fetch(gap, stop)
-                gap = None
-        for index in range(first, last + 1):
-            self._blocks.move_to_end(index)
-
-    def _forget(self) -> None:
-        while len(self._blocks) > _KEPT_BLOCKS:
-            self._blocks.popitem(last=False)
-
-    def _fetch(self, first: int, last: int) -> None:
-        begin = first * BLOCK
-        end = min((last + 1) * BLOCK, self.size) - 1
+    def _read_range(self, begin: int, end: int) -> bytes:
+        """The bytes from ``begin`` to ``end``, both included."""
         answer = self._request(f"bytes={begin}-{end}", end - begin + 1)
         if answer.status == 200:
             raise RangesIgnored(
@@ -159,7 +76,7 @@ class RangeFile(io.RawIOBase):
             raise DamagedData(
                 f"{self._shown}: should have {self.size} bytes, the server says {total}"
             )
-        self._keep(begin, answer)
+        return self._checked(answer)
 
     def _open_by_suffix(self) -> None:
         """Learn the size by asking for the last bytes.
@@ -178,7 +95,7 @@ class RangeFile(io.RawIOBase):
                     f"the server sent {begin}-{end} of {total}"
                 )
             self.size = total
-            self._keep(begin, answer)
+            self._keep(begin, self._checked(answer))
             return
         length = answer.headers.get("content-length", "")
         if answer.status != 200 or not length.isdecimal() or int(length) == 0:
@@ -186,8 +103,13 @@ class RangeFile(io.RawIOBase):
                 f"{self._shown}: the server ignores range requests", url=self._shown
             )
         self.size = int(length)
-        tail = min(self.size, _LARGE_TAIL if self.size > _LARGE else _TAIL)
-        self._fetch((self.size - tail) // BLOCK, (self.size - 1) // BLOCK)
+        self._open_by_size()
+
+    def _open_by_size(self) -> None:
+        """What is read first where the size is known: nothing, unless a kind of source does."""
+
+    def _keep(self, begin: int, body: bytes) -> None:
+        """Where what came by itself is kept: nowhere, unless a kind of source does."""
 
     def _request(self, ranged: str, limit: int) -> Answer:
         """One range. An address that a redirect gave may expire: then begin at the first again."""
@@ -219,48 +141,8 @@ class RangeFile(io.RawIOBase):
             )
         return begin, end, None if match[3] == "*" else int(match[3])
 
-    def _keep(self, begin: int, answer: Answer) -> None:
-        etag = answer.headers.get("etag")
-        if self._etag is not None and etag is not None and etag != self._etag:
-            raise DamagedData(f"{self._shown}: the file changed while it was read")
-        self._etag = self._etag or etag
-        body = answer.body
-        self.bytes_read += len(body)
-        # Only whole blocks are kept; a tail that begins inside one loses that block's end.
-        index = -(-begin // BLOCK)
-        while index * BLOCK < begin + len(body):
-            offset = index * BLOCK - begin
-            self._blocks[index] = body[offset : offset + BLOCK]
-            index += 1
-
-
-class RangeSource(RangeFile):
-    """The same file for readers that know what they want: each read is one request, none is kept.
-
-    Reads may run in several threads at once. Nothing is fetched before the first, where ``size`` is
-    known. Raises as RangeFile does.
-    """
-
-    def __init__(self, client: HttpClient, url: str, *, size: int | None = None) -> None:
-        super().__init__(client, url, size=0 if size is not None else None)
-        self.size = size if size is not None else self.size
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """``length`` bytes from ``offset``, fewer only at the end of the file."""
-        end = min(offset + length, self.size)
-        if offset < 0 or end <= offset:
-            return b""
-        answer = self._request(f"bytes={offset}-{end - 1}", end - offset)
-        if answer.status != 206:
-            raise RangesIgnored(
-                f"{self._shown}: the server ignores range requests", url=self._shown
-            )
-        found = self._content_range(answer)
-        if found[:2] != (offset, end - 1) or found[2] not in (None, self.size):
-            raise DamagedData(
-                f"{self._shown}: asked for bytes {offset}-{end - 1} of {self.size}, the server "
-                f"sent {found[0]}-{found[1]} of {found[2]}"
-            )
+    def _checked(self, answer: Answer) -> bytes:
+        """The body of a range, counted, of a file that is still the same."""
         etag = answer.headers.get("etag")
         with self._lock:
             if self._etag is not None and etag is not None and etag != self._etag:
@@ -268,3 +150,71 @@ class RangeSource(RangeFile):
             self._etag = self._etag or etag
             self.bytes_read += len(answer.body)
         return answer.body
+
+
+class BlockSource(RangeSource):
+    """The same in blocks, of which none is fetched twice; the constructor fetches the last ones.
+
+    For readers that go to and fro, as those of a zip archive do. Raises as RangeSource does.
+    """
+
+    def __init__(self, client: HttpClient, url: str, *, size: int | None = None) -> None:
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        super().__init__(client, url, size=size)
+        if size is not None and size > 0:
+            self._open_by_size()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset``, fewer only at the end of the file."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
+            return b""
+        with self._lock:
+            parts = []
+            first, last = offset // BLOCK, (end - 1) // BLOCK
+            # Long reads go in portions, so that what is kept stays bounded.
+            step = _LONGEST_FETCH // BLOCK
+            for begin in range(first, last + 1, step):
+                stop = min(begin + step - 1, last)
+                self._need(begin, stop)
+                parts += [self._blocks[index] for index in range(begin, stop + 1)]
+                self._forget()
+            joined = b"".join(parts)
+        start = offset - first * BLOCK
+        return joined[start : start + end - offset]
+
+    def _open_by_size(self) -> None:
+        tail = min(self.size, _LARGE_TAIL if self.size > _LARGE else _TAIL)
+        self._fetch((self.size - tail) // BLOCK, (self.size - 1) // BLOCK)
+
+    def _need(self, first: int, last: int) -> None:
+        """Have the blocks from ``first`` to ``last``; one request for each gap."""
+        gap: int | None = None
+        for index in range(first, last + 2):
+            missing = index <= last and index not in self._blocks
+            if missing and gap is None:
+                gap = index
+            elif not missing and gap is not None:
+                stop = index - 1
+                if (stop - gap + 1) * BLOCK < _LEAST_FETCH and (stop + 1) * BLOCK < self.size:
+                    stop += 1
+                self._fetch(gap, stop)
+                gap = None
+        for index in range(first, last + 1):
+            self._blocks.move_to_end(index)
+
+    def _forget(self) -> None:
+        while len(self._blocks) > _KEPT_BLOCKS:
+            self._blocks.popitem(last=False)
+
+    def _fetch(self, first: int, last: int) -> None:
+        begin = first * BLOCK
+        self._keep(begin, self._read_range(begin, min((last + 1) * BLOCK, self.size) - 1))
+
+    def _keep(self, begin: int, body: bytes) -> None:
+        """Only whole blocks are kept; a tail that begins inside one loses that block's end."""
+        index = -(-begin // BLOCK)
+        while index * BLOCK < begin + len(body):
+            offset = index * BLOCK - begin
+            self._blocks[index] = body[offset : offset + BLOCK]
+            index += 1

@@ -30,7 +30,8 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.version import parse_version
 from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import FileSource
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.member_stream import read_member
+from resolver.wheelfile.zip_directory import read_directory
 
 _READERS = 8
 _MAX_RECORD = 64 << 20
@@ -202,7 +203,7 @@ def read_record(artifact: Artifact, connection: Connection) -> Iterator[Installe
         for entry in read_directory(source):
             top, _, name = entry.path.partition("/")
             if name == "RECORD" and top.endswith(".dist-info") and entry.size <= _MAX_RECORD:
-                text = b"".join(MemberStream(source, entry, fetch=entry.size + 4096))
+                text = read_member(source, entry, limit=_MAX_RECORD)
                 for row in csv.reader(text.decode("utf-8", "replace").splitlines()):
                     if len(row) >= 2:
                         yield Installed(path=row[0], digest=row[1] or None, size=None)

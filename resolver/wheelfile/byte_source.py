@@ -1,4 +1,4 @@
-"""Where the bytes of a wheel come from: a protocol, and the two local kinds."""
+"""Where the bytes of a wheel come from: a protocol, and what is on this machine."""
 
 from __future__ import annotations
 
@@ -33,6 +33,32 @@ class ByteSource(Protocol):
         Raises IndexFailure where a host does not answer, DamagedData where it answers wrong.
         """
         ...
+
+
+class BytesSource:
+    """A file that is in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._lock = threading.Lock()
+        self._read = 0
+
+    @property
+    def size(self) -> int:
+        """Length of the data in bytes."""
+        return len(self._data)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far."""
+        return self._read
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """The bytes from ``offset``; shorter at the end of the data."""
+        piece = self._data[offset : offset + length]
+        with self._lock:
+            self._read += len(piece)
+        return piece
 
 
 class FileSource:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.inspection import read_evidence
 from resolver.abi.wheel import WheelFacts, probe_wheel
+from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.elf_builder import Elf
 from tests.abi.test_fatbin import fatbin
 from tests.abi.wheels import make_wheel
-from tests.support.bytes_source import BytesSource
 
 SHA = "0123456789abcdef" * 4
 WHEEL = make_wheel(

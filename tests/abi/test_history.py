@@ -18,6 +18,7 @@ from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, dump_history, l
 from resolver.abi.name_table import NameTable
 from resolver.errors import KnowledgeError
 from resolver.model.reason import Grade
+from resolver.wheelfile.byte_source import BytesSource
 from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.abi.columns import (
     CHECK_INT,
@@ -30,7 +31,6 @@ from tests.abi.columns import (
 )
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
-from tests.support.bytes_source import BytesSource
 
 KNOWLEDGE = Path(__file__).parents[2] / "knowledge" / "abi"
 

@@ -18,10 +18,10 @@ from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.render.inspection import render_comparison, render_diff, render_inspection
 from resolver.render.inspection_json import comparison_to_json, diff_to_json, inspection_to_json
+from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
-from tests.support.bytes_source import BytesSource
 
 HISTORY = small_history()
 RULES = KnowledgeBase().load_rules

@@ -27,11 +27,11 @@ from resolver.abi.torch_core import check_core, read_core
 from resolver.abi.wheel import native_entries, probe_member, probe_wheel
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import DeviceCode
-from resolver.wheelfile.byte_source import ByteSource
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.byte_source import ByteSource, BytesSource
+from resolver.wheelfile.member_stream import MemberStream
+from resolver.wheelfile.zip_directory import read_directory
 from tests.abi import live
 from tests.abi.wheels import list_members
-from tests.support.bytes_source import BytesSource
 
 pytestmark = pytest.mark.live
 

@@ -17,7 +17,8 @@ from resolver.abi.history_file import load_history
 from resolver.abi.link import link_wheel
 from resolver.abi.symbol import is_torch_symbol
 from resolver.abi.wheel import native_entries, probe_wheel
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.member_stream import MemberStream
+from resolver.wheelfile.zip_directory import read_directory
 from tests.abi import live
 
 pytestmark = pytest.mark.real

@@ -8,11 +8,11 @@ from resolver.abi.torch_core import CoreExports, check_core, read_core
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from resolver.model.reason import Code, Grade, Severity
+from resolver.wheelfile.byte_source import BytesSource
 from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, SYM_NE, small_history, wheel
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
-from tests.support.bytes_source import BytesSource
 
 RULES = KnowledgeBase().load_rules
 NIGHTLY = "torch-2.12.0.dev20260226+cu130-cp312-cp312-manylinux_2_28_x86_64.whl"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import bz2
 import random
 import struct
 import subprocess
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from resolver.abi.wheel import probe_wheel
 from resolver.errors import DamagedData
 from resolver.model.cuda import DeviceCode
-from resolver.wheelfile.byte_source import FileSource
+from resolver.wheelfile.byte_source import BytesSource, FileSource
+from resolver.wheelfile.member_stream import MemberStream
 from resolver.wheelfile.wheel_errors import (
     ChecksumMismatch,
     DamagedElf,
@@ -26,11 +28,10 @@ from resolver.wheelfile.wheel_errors import (
     Overlap,
     ZipBomb,
 )
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.zip_directory import read_directory
 from tests.abi.elf_builder import Elf
 from tests.abi.test_fatbin import fatbin
 from tests.abi.wheels import deflate, list_members, make_wheel, raw_zip
-from tests.support.bytes_source import BytesSource
 
 NAME = "demo-1.0-cp312-cp312-linux_x86_64.whl"
 TORCH = "_ZN2at6Tensor5cloneEv"
@@ -212,7 +213,33 @@ DAMAGE: dict[str, tuple[bytes, type[DamagedZip], str]] = {
         DamagedZip,
         "cannot be inflated",
     ),
-    "another method": (raw_zip("a.so", b"x", method=12), DamagedZip, "compression method 12"),
+    "another method": (raw_zip("a.so", b"x", method=9), DamagedZip, "compression method 9"),
+    "no bzip2": (raw_zip("a.so", b"x" * 99, method=12, size=9), DamagedZip, "cannot be inflated"),
+    "half a bzip2 stream": (
+        raw_zip("a.so", bz2.compress(BODY)[:-20], method=12, size=len(BODY)),
+        LyingSize,
+        "middle of its bzip2 stream",
+    ),
+    "no LZMA": (
+        raw_zip("a.so", b"\0\0\5\0" + b"\xff" * 50, method=14, size=9),
+        DamagedZip,
+        "cannot be inflated: its LZMA properties are none",
+    ),
+    "an LZMA window without bound": (
+        raw_zip("a.so", b"\0\0\5\0]\0\0\0\x7f" + b"\0" * 50, method=14, size=9),
+        DamagedZip,
+        "cannot be inflated: its LZMA window has 2130706432 bytes",
+    ),
+    "an LZMA stream that stops": (
+        raw_zip("a.so", b"\0\0\5", method=14, size=9),
+        LyingSize,
+        "has 0 bytes, not the declared 9",
+    ),
+    "another name in its own header": (
+        raw_zip("a.so", b"x", method=0).replace(b"a.so", b"b.so", 1),
+        DamagedZip,
+        "is named 'b.so' by its own header",
+    ),
     "encrypted": (raw_zip("a.so", b"x", flags=1), DamagedZip, "is encrypted"),
     "stored with two sizes": (raw_zip("a.so", b"x", method=0, size=2), LyingSize, "two sizes"),
     "a bomb": (

@@ -18,11 +18,10 @@ from resolver.model.artifact import Artifact
 from resolver.model.host_need import HostNeed
 from resolver.model.reason import Code, Grade, Reason
 from resolver.solve.candidate import Bound
-from resolver.wheelfile.byte_source import ByteSource, FileSource
+from resolver.wheelfile.byte_source import ByteSource, BytesSource, FileSource
 from tests.abi.columns import CHECK_INT, CLONE, SYM_NE
 from tests.abi.elf_builder import Elf
 from tests.evidence.world import World, facts, file, member, metadata, torch, unreachable
-from tests.support.bytes_source import BytesSource
 from tests.support.named import named
 from tests.support.wheels import build_wheel
 

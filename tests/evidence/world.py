@@ -31,9 +31,8 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import DeviceCode
 from resolver.model.knowledge import Knowledge, Library
 from resolver.model.target import Target
-from resolver.wheelfile.byte_source import ByteSource
+from resolver.wheelfile.byte_source import ByteSource, BytesSource
 from tests.abi.columns import small_history
-from tests.support.bytes_source import BytesSource
 from tests.support.fakes import make_knowledge, make_target
 
 PLATFORM = "manylinux_2_28_x86_64"

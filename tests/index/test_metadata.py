@@ -198,7 +198,8 @@ FAULTS: list[tuple[str, BuiltWheel, Reply | None, dict[str, object], type[Abiloc
         None,
         {},
         DamagedData,
-        "pkg-1-py3-none-any.whl: not a readable wheel: File is not a zip file",
+        "pkg-1-py3-none-any.whl: not a readable wheel: is not a ZIP archive: it has no end of "
+        "central directory",
     ),
     (
         "two of the same name",

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import random
-import zipfile
 from collections.abc import Callable
-from io import BytesIO
 
 import pytest
 
 from resolver.errors import AbilockError, DamagedData, NotFound, RangesIgnored, Unreachable
 from resolver.index.http import HttpClient
-from resolver.index.ranges import BLOCK, RangeFile
+from resolver.index.ranges import BLOCK, BlockSource
+from resolver.wheelfile.member_stream import read_member
+from resolver.wheelfile.zip_directory import read_directory
 from tests.support.server import Reply, Request, Server, ranged
 from tests.support.wheels import build_wheel
 
@@ -27,60 +27,41 @@ def test_every_read_gives_the_bytes_of_the_file(
     client: HttpClient, address: str, size: int | None
 ) -> None:
     chance = random.Random(3)
-    with RangeFile(client, address, size=size) as file:
-        assert file.size == len(DATA)
-        for _ in range(60):
-            offset = chance.randrange(len(DATA) + 10)
-            length = chance.choice([0, 1, 100, BLOCK, 70_000, len(DATA)])
-            assert file.read_at(offset, length) == DATA[offset : offset + length]
-
-
-def test_as_a_file(client: HttpClient, address: str) -> None:
-    with RangeFile(client, address) as file:
-        plain = BytesIO(DATA)
-        for offset, whence in [(-100, 2), (10, 0), (20_000, 1), (-5, 1), (400_000, 0)]:
-            assert file.seek(offset, whence) == plain.seek(offset, whence)
-            assert file.tell() == plain.tell()
-            assert file.read(50) == plain.read(50)
-        file.seek(299_990)
-        plain.seek(299_990)
-        assert file.read() == plain.read()
-        file.seek(5)
-        buffer = bytearray(10)
-        assert file.readinto(buffer) == 10
-        assert bytes(buffer) == DATA[5:15]
-        assert (file.readable(), file.seekable(), file.writable()) == (True, True, False)
-        with pytest.raises(ValueError, match=r"^negative seek position$"):
-            file.seek(-1)
+    file = BlockSource(client, address, size=size)
+    assert file.size == len(DATA)
+    for _ in range(60):
+        offset = chance.randrange(len(DATA) + 10)
+        length = chance.choice([0, 1, 100, BLOCK, 70_000, len(DATA)])
+        assert file.read_at(offset, length) == DATA[offset : offset + length]
 
 
 def test_nothing_is_fetched_twice(server: Server, client: HttpClient, address: str) -> None:
-    with RangeFile(client, address) as file:
-        assert file.requests == 1
-        file.read_at(0, 10)
-        file.read_at(5, BLOCK)
-        assert file.requests == 2
-        assert file.read_at(0, len(DATA)) == DATA
-        # The last 64 KiB begin inside a block, whose beginning comes with the rest.
-        assert file.bytes_read <= len(DATA) + BLOCK
-        assert file.requests == len(server.requests) == 3
+    file = BlockSource(client, address)
+    assert file.requests == 1
+    file.read_at(0, 10)
+    file.read_at(5, BLOCK)
+    assert file.requests == 2
+    assert file.read_at(0, len(DATA)) == DATA
+    # The last 64 KiB begin inside a block, whose beginning comes with the rest.
+    assert file.bytes_read <= len(DATA) + BLOCK
+    assert file.requests == len(server.requests) == 3
 
 
 def test_small_file_takes_one_request(server: Server, client: HttpClient) -> None:
     server.routes["/f"] = ranged(b"small")
     for size in (None, 5):
-        with RangeFile(client, f"{server.url}/f", size=size) as file:
-            assert (file.read(), file.requests, file.bytes_read) == (b"small", 1, 5)
+        file = BlockSource(client, f"{server.url}/f", size=size)
+        assert (file.read_at(0, 9), file.requests, file.bytes_read) == (b"small", 1, 5)
 
 
 def test_first_request_brings_directory_and_metadata(server: Server, client: HttpClient) -> None:
     wheel = build_wheel("pkg", "1", files={"pkg/big.bin": DATA, "pkg/__init__.py": b""})
     server.routes["/w"] = ranged(wheel.data)
-    with RangeFile(client, f"{server.url}/w") as file, zipfile.ZipFile(file) as archive:
-        assert archive.read("pkg-1.dist-info/METADATA") == wheel.metadata
-        assert file.requests == 1
-        assert archive.read("pkg/big.bin") == DATA
-        assert archive.testzip() is None
+    file = BlockSource(client, f"{server.url}/w")
+    entries = {entry.path: entry for entry in read_directory(file)}
+    metadata = read_member(file, entries["pkg-1.dist-info/METADATA"], limit=1 << 20)
+    assert (metadata, file.requests) == (wheel.metadata, 1)
+    assert read_member(file, entries["pkg/big.bin"], limit=1 << 20) == DATA
 
 
 def test_range_from_the_front_where_a_suffix_is_ignored(server: Server, client: HttpClient) -> None:
@@ -92,9 +73,9 @@ def test_range_from_the_front_where_a_suffix_is_ignored(server: Server, client: 
         return honest(request)
 
     server.routes["/f"] = reply
-    with RangeFile(client, f"{server.url}/f") as file:
-        assert (file.size, file.requests) == (len(DATA), 2)
-        assert file.read_at(1000, 10) == DATA[1000:1010]
+    file = BlockSource(client, f"{server.url}/f")
+    assert (file.size, file.requests) == (len(DATA), 2)
+    assert file.read_at(1000, 10) == DATA[1000:1010]
 
 
 def altered(**changes: str) -> Callable[[Request], Reply]:
@@ -210,7 +191,7 @@ def test_fault_gives_one_clear_error(
     server.routes["/f"] = route
     url = f"{server.url}/f"
     with pytest.raises(error) as caught:
-        RangeFile(client, url, size=size)
+        BlockSource(client, url, size=size)
     assert str(caught.value) == message.format(url=url)
 
 
@@ -220,11 +201,11 @@ def test_file_that_changes_between_two_ranges(
 ) -> None:
     server.routes["/f"] = ranged(DATA, etag='"1"')
     url = f"{server.url}/f"
-    with RangeFile(client, url) as file:
-        other = DATA if changed == "etag" else DATA + b"more"
-        server.routes["/f"] = ranged(other, etag='"2"')
-        with pytest.raises(DamagedData) as caught:
-            file.read_at(0, 10)
+    file = BlockSource(client, url)
+    other = DATA if changed == "etag" else DATA + b"more"
+    server.routes["/f"] = ranged(other, etag='"2"')
+    with pytest.raises(DamagedData) as caught:
+        file.read_at(0, 10)
     expected = {
         "etag": f"{url}: the file changed while it was read",
         "size": f"{url}: should have 300000 bytes, the server says 300004",
@@ -235,13 +216,13 @@ def test_file_that_changes_between_two_ranges(
 def test_expired_redirect_is_asked_for_again(server: Server, client: HttpClient) -> None:
     server.routes["/f"] = Reply(status=302, headers={"Location": "/signed/1"})
     server.routes["/signed/1"] = ranged(DATA)
-    with RangeFile(client, f"{server.url}/f") as file:
-        file.read_at(0, 10)
-        assert server.paths == ["/f", "/signed/1", "/signed/1"]
-        server.routes["/signed/1"] = Reply(status=403)
-        server.routes["/f"] = Reply(status=302, headers={"Location": "/signed/2"})
-        server.routes["/signed/2"] = ranged(DATA)
-        assert file.read_at(100_000, 10) == DATA[100_000:100_010]
+    file = BlockSource(client, f"{server.url}/f")
+    file.read_at(0, 10)
+    assert server.paths == ["/f", "/signed/1", "/signed/1"]
+    server.routes["/signed/1"] = Reply(status=403)
+    server.routes["/f"] = Reply(status=302, headers={"Location": "/signed/2"})
+    server.routes["/signed/2"] = ranged(DATA)
+    assert file.read_at(100_000, 10) == DATA[100_000:100_010]
 
 
 def test_long_file_is_not_kept(
@@ -250,7 +231,7 @@ def test_long_file_is_not_kept(
     monkeypatch.setattr("resolver.index.ranges._KEPT_BLOCKS", 4)
     monkeypatch.setattr("resolver.index.ranges._LONGEST_FETCH", 3 * BLOCK)
     server.routes["/f"] = ranged(DATA)
-    with RangeFile(client, f"{server.url}/f") as file:
-        assert file.read_at(0, len(DATA)) == DATA
-        assert len(file._blocks) <= 4
-        assert file.read_at(0, len(DATA)) == DATA
+    file = BlockSource(client, f"{server.url}/f")
+    assert file.read_at(0, len(DATA)) == DATA
+    assert len(file._blocks) <= 4
+    assert file.read_at(0, len(DATA)) == DATA

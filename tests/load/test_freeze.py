@@ -15,9 +15,9 @@ from resolver.errors import NotFound, UsageError
 from resolver.load.environment import load_environment
 from resolver.model.artifact import Artifact, Listing
 from resolver.usecase.freeze import check_place, freeze_with
+from resolver.wheelfile.byte_source import BytesSource
 from tests.load.test_command import run
 from tests.load.world import World
-from tests.support.bytes_source import BytesSource
 from tests.support.wheels import BuiltWheel, build_wheel
 
 __all__ = ["run"]  # the fixture

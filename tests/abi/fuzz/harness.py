@@ -23,8 +23,8 @@ with atheris.instrument_imports(include=["resolver"]):
     from resolver.abi.elf_front import read_front
     from resolver.abi.fatbin import FatbinScanner
     from resolver.abi.wheel import probe_wheel
+    from resolver.wheelfile.byte_source import BytesSource
     from resolver.wheelfile.wheel_errors import DamagedWheel
-    from tests.support.bytes_source import BytesSource
 
 
 def fuzz_elf(data: bytes) -> None:
