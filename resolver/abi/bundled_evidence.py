@@ -1,8 +1,9 @@
 """Evidence that comes with abilock: one compressed file a project, in ``knowledge/abi/wheels``.
 
 It holds what a verdict about torch, CUDA and GPUs needs of the wheels that people use most, so that
-it is there at once and without a network: symbols of torch that no member defines, libraries,
-symbol versions, device code. Everything else of a wheel's symbols is left out.
+it is there at once and without a network: symbols of torch, of NVIDIA's libraries and of the driver
+that no member defines, libraries, symbol versions, device code. Everything else of a wheel's
+symbols is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from packaging.utils import NormalizedName, parse_wheel_filename
 from packaging.version import Version
 
 from resolver.abi.evidence_cache import facts_from_json, facts_to_json
-from resolver.abi.symbol import may_be_torchs
+from resolver.abi.symbol import is_library_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.errors import KnowledgeError
 
@@ -121,7 +122,11 @@ def reduce_facts(facts: WheelFacts) -> WheelFacts:
 def _reduce(member: Member, own: set[str]) -> Member:
     if member.facts is None:
         return member
-    kept = frozenset(n for n in member.facts.undefined if n not in own and may_be_torchs(n))
+    kept = frozenset(
+        n
+        for n in member.facts.undefined
+        if n not in own and (may_be_torchs(n) or is_library_symbol(n))
+    )
     return replace(
         member,
         facts=replace(member.facts, undefined=kept, weak=frozenset(), defined=frozenset()),

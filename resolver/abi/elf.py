@@ -25,6 +25,7 @@ from resolver.abi.elf_tables import (
     View,
     parse_gnu_hash,
     parse_symbols,
+    parse_verdef,
     parse_verneed,
     string_at,
 )
@@ -41,6 +42,7 @@ _SHT_DYNSYM = 11
 _DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
 _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
 _DT_VERSYM, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+_DT_VERDEF, _DT_VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -52,7 +54,8 @@ class ElfFacts:
 
     ``undefined`` are strong references, ``weak`` the references that may stay unresolved,
     ``defined`` what it exports; names are mangled and carry no version. ``versions`` are pairs of a
-    needed library and a version it must define (``libc.so.6``, ``GLIBC_2.17``), sorted.
+    needed library and a version it must define (``libc.so.6``, ``GLIBC_2.17``), sorted. ``offers``
+    are the versions that it defines itself, sorted.
     ``dynamic`` is ``read`` where NEEDED, SONAME and RUNPATH come from the dynamic section, and
     ``strings`` where they come from the strings no symbol uses, because the section lies at the end
     of a member of which only the beginning was read; order and the difference between RPATH and
@@ -68,6 +71,7 @@ class ElfFacts:
     weak: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     versions: tuple[tuple[str, str], ...] = ()
+    offers: tuple[str, ...] = ()
     dynamic: Literal["read", "strings"] = "read"
 
 
@@ -211,6 +215,9 @@ def read_elf(view: View, *, limit: int | None = None) -> ElfFacts:
     versions: Iterable[tuple[str, str]] = ()
     if _DT_VERNEED in tags and (at := header.offset_of(tags[_DT_VERNEED])) is not None:
         versions = parse_verneed(view, at, text, tags.get(_DT_VERNEEDNUM, MAX_VERSIONS)).pairs
+    offers: tuple[str, ...] = ()
+    if _DT_VERDEF in tags and (at := header.offset_of(tags[_DT_VERDEF])) is not None:
+        offers = parse_verdef(view, at, text, tags.get(_DT_VERDEFNUM, MAX_VERSIONS))
     return ElfFacts(
         machine=header.machine,
         soname=next(iter(texts(_DT_SONAME)), None),
@@ -221,6 +228,7 @@ def read_elf(view: View, *, limit: int | None = None) -> ElfFacts:
         weak=symbols.weak,
         defined=symbols.defined,
         versions=tuple(sorted(set(versions))),
+        offers=tuple(sorted(set(offers))),
     )
 
 

@@ -9,6 +9,7 @@ the tables by their order and proves each by another:
     .dynsym         follows at the next multiple of 8; its first entry is empty
     .dynstr         follows at once; the names hash to what .gnu.hash holds
     .gnu.version    follows at the next multiple of 2; one half-word a symbol
+    .gnu.version_d  follows at the next multiple of 8 where the library defines versions
     .gnu.version_r  follows at the next multiple of 8; the version names hash to what it holds
 
 That is the order of GNU ld and of gold. Where any check fails (a file that patchelf rewrote,
@@ -35,6 +36,7 @@ from resolver.abi.elf_tables import (
     gnu_hash,
     parse_gnu_hash,
     parse_symbols,
+    parse_verdef,
     parse_verneed,
     string_at,
 )
@@ -115,7 +117,7 @@ def _read_tables(view: Prefix, header: Header, filename: str, limit: int | None)
     _check_symbols(raw, table, header)
     if strings_at + max(names) + 1 > view.size or max(names) > MAX_STRINGS:
         raise _Implausible
-    text, versions = _find_versions(view, strings_at, max(names), table.symbols)
+    text, versions, offers = _find_versions(view, strings_at, max(names), table.symbols)
     _check_names(table, names, text)
     try:
         symbols = parse_symbols(raw, text, limit)
@@ -127,6 +129,7 @@ def _read_tables(view: Prefix, header: Header, filename: str, limit: int | None)
         weak=symbols.weak,
         defined=symbols.defined,
         versions=tuple(sorted(set(versions.pairs))),
+        offers=offers,
         dynamic="strings",
     )
     return Front(_with_libraries(facts, names, text, versions, filename), text)
@@ -188,8 +191,8 @@ def _check_names(table: GnuHash, names: list[int], text: bytes) -> None:
 
 def _find_versions(
     view: Prefix, strings_at: int, last_name: int, count: int
-) -> tuple[bytes, Verneed]:
-    """The string table and the version requirements that follow it.
+) -> tuple[bytes, Verneed, tuple[str, ...]]:
+    """The string table, the version requirements that follow it, and the versions it defines.
 
     Nothing states where the strings end: libraries and versions follow the last symbol's name, then
     zeros where GNU ld merged strings after it had laid out the file, then a half-word a symbol. So
@@ -206,12 +209,26 @@ def _find_versions(
             if data[at : at + 2] != b"\1\0" or data[at + 8 : at + 12] != b"\x10\0\0\0":
                 continue
             try:
-                return text, parse_verneed(view, first + at, text, 256, check=True)
+                versions = parse_verneed(view, first + at, text, 256, check=True)
             except DamagedElf:
                 continue
+            return text, versions, _find_offers(view, first, data[:at], text)
         if window > _MAX_PADDING or len(data) < window:
             raise _Implausible
         window *= 8
+
+
+def _find_offers(view: Prefix, first: int, data: bytes, text: bytes) -> tuple[str, ...]:
+    """The versions that the library defines: the first definition is the base, of index 1."""
+    for at in range(0, len(data) - 27, 8):
+        if data[at : at + 8] != b"\1\0\1\0\1\0\1\0":
+            continue
+        try:
+            offers = parse_verdef(view, first + at, text, 256, check=True)
+        except DamagedElf:
+            continue
+        return tuple(sorted(set(offers)))
+    return ()
 
 
 def _read_strings(view: Prefix, start: int, last_name: int, ahead: int) -> bytes:

@@ -29,6 +29,8 @@ SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOL_SIZE = SYMBOL.size
 _VERNEED = struct.Struct("<HHIII")
 _VERNAUX = struct.Struct("<IHHII")
+_VERDEF = struct.Struct("<HHHHIII")
+_VERDAUX = struct.Struct("<II")
 
 
 class View(Protocol):
@@ -222,3 +224,28 @@ def parse_verneed(
             break
         offset += step
     return Verneed(pairs, files, strings, end)
+
+
+def parse_verdef(
+    view: View, offset: int, text: bytes, count: int, *, check: bool = False
+) -> tuple[str, ...]:
+    """The versions that a section of at most ``count`` definitions defines, its base included.
+
+    With ``check``, every version's hash must be that of its name. Raises DamagedElf, Short.
+    """
+    names: list[str] = []
+    for _ in range(min(count, MAX_VERSIONS)):
+        version, _flags, _index, aux_count, digest, aux, step = _VERDEF.unpack(
+            view.take(offset, _VERDEF.size)
+        )
+        if version != 1 or not aux_count:
+            raise DamagedElf("has a version definition of an unknown kind")
+        name_at, _next = _VERDAUX.unpack(view.take(offset + aux, _VERDAUX.size))
+        name = string_at(text, name_at, MAX_FILE_NAME)
+        if check and digest != sysv_hash(name.encode()):
+            raise DamagedElf("has a version whose hash is not that of its name")
+        names.append(name)
+        if not step:
+            break
+        offset += step
+    return tuple(names)

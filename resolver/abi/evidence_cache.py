@@ -119,6 +119,8 @@ def _member_to_json(member: Member) -> dict[str, Any]:
             "versions": facts.versions,
             "dynamic": facts.dynamic,
         }
+        if facts.offers:
+            row["facts"]["offers"] = facts.offers
     return row
 
 
@@ -148,6 +150,7 @@ def _facts_from_json(row: dict[str, Any]) -> ElfFacts:
         weak=frozenset(_texts(row["weak"])),
         defined=frozenset(_texts(row["defined"])),
         versions=tuple((_text(library), _text(name)) for library, name in row["versions"]),
+        offers=_texts(row.get("offers", [])),
         dynamic=row["dynamic"],
     )
 

@@ -76,3 +76,13 @@ def string_abi(name: str) -> bool | None:
     if _NEW_STRING.search(declaration):
         return True
     return False if _OLD_STRING.search(declaration) else None
+
+
+# cudaMalloc, cublasCreate_v2, cuMemAlloc_v2, ncclSend, __nvJitLinkCreate_12_8, nvrtcCompileProgram,
+# nppiNV12ToRGB, NVPW_InitializeHost. The C++ names of NVSHMEM are no interface.
+_LIBRARY = re.compile(r"_*(?:cu|p?nccl|nv|NV|npp)")
+
+
+def is_library_symbol(name: str) -> bool:
+    """Whether a C name may belong to a library of NVIDIA's or to its driver."""
+    return _LIBRARY.match(name) is not None

@@ -143,13 +143,21 @@ class NameBudget:
 
 
 def probe_member(
-    source: ByteSource, entry: Entry, full: bool, names: NameBudget | None = None
+    source: ByteSource,
+    entry: Entry,
+    full: bool,
+    names: NameBudget | None = None,
+    *,
+    most: int | None = None,
 ) -> Member:
-    """Read one native member. Raises DamagedWheel, which names it."""
+    """Read one native member. Raises DamagedWheel, which names it.
+
+    One that must be read whole, and has more than ``most`` compressed bytes, stays without facts.
+    """
     member = Member(path=entry.path, crc32=entry.crc32, size=entry.size)
     names = names or NameBudget(_MAX_NAMES)
     try:
-        return _probe(source, entry, member, full, names)
+        return _probe(source, entry, member, full, names, most)
     except DamagedWheel as error:
         if error.member is None:
             error.member = entry.path
@@ -157,7 +165,12 @@ def probe_member(
 
 
 def _probe(
-    source: ByteSource, entry: Entry, member: Member, full: bool, names: NameBudget
+    source: ByteSource,
+    entry: Entry,
+    member: Member,
+    full: bool,
+    names: NameBudget,
+    most: int | None,
 ) -> Member:
     stream = MemberStream(source, entry, fetch=_BULK if full else _FIRST)
     data = bytearray(stream.read())
@@ -170,6 +183,8 @@ def _probe(
         answer = _read_front(stream, data, entry, full, _MAX_FRONT, names)
         if isinstance(answer, Front):
             return _finish(stream, data, entry, member, answer, full)
+        if most is not None and entry.compressed > most:
+            return member
         return _probe_whole(stream, data, entry, member, full, names)
 
 

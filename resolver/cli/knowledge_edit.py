@@ -8,6 +8,7 @@ import typer
 
 from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
+from resolver.errors import UsageError
 from resolver.model.plural import counted
 
 
@@ -37,14 +38,35 @@ def learn(
 def build(
     release: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RELEASE", help="torch releases; default: those not read yet."),
+        typer.Argument(
+            metavar="RELEASE",
+            help="torch releases, with --libraries wheels; default: those not read yet.",
+        ),
     ] = None,
+    libraries: Annotated[
+        bool,
+        typer.Option(
+            "--libraries", help="Read NVIDIA's libraries and the driver's functions instead."
+        ),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Read every file of the history anew, and no other.")
     ] = False,
     knowledge: KnowledgeOption = None,
 ) -> None:
     """Read torch's exported symbols from the default index: some 500 to 900 MB a wheel."""
+    if libraries:
+        from resolver.evidence.knowledge_base import KnowledgeBase
+        from resolver.usecase.build_providers import build_providers
+
+        if again:
+            raise UsageError("--again is for torch", hint="name the wheels to read anew")
+        read, providers = build_providers(
+            KnowledgeBase(knowledge), release or (), tell=console.words
+        )
+        wheels = counted(len(providers.wheels), "wheel")
+        console.words(f"Read {counted(read, 'wheel')}; the libraries of {wheels} are known.")
+        return
     from resolver.usecase.build_history import build_history
 
     count, history = build_history(knowledge, release or (), again=again, tell=console.words)

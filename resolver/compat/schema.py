@@ -133,6 +133,7 @@ class LibraryFact(Fact):
     cuda: Annotated[int, Field(ge=11, le=99)] | None = None
     project: Name
     directory: Annotated[str, Field(pattern=r"^[^/].*[^/]$")]
+    versions: SpecifierText | None = None
     source: Text
 
     def value(self) -> Library:
@@ -144,6 +145,7 @@ class LibraryFact(Fact):
             project=self.project,
             directory=self.directory,
             source=self.source,
+            versions=self.versions,
         )
 
 

@@ -11,6 +11,7 @@ from resolver.compat.toml_field import Name, PatternText, SpecifierText, Text, s
 from resolver.model.load_knowledge import (
     LoadKind,
     LoadRule,
+    NativeProjects,
     Preload,
     PreloadRule,
     SystemLibrary,
@@ -121,6 +122,20 @@ class SystemLibraryFact(Fact):
         )
 
 
+class NativeFact(Fact):
+    """One ``[[native]]`` of ``natives.toml``."""
+
+    projects: Annotated[tuple[Name, ...], AfterValidator(some)]
+    needs: Literal["gpu", "system"]
+    source: Text
+
+    def value(self) -> NativeProjects:
+        """As the rest of the program knows it."""
+        return NativeProjects(
+            id=self.id, projects=self.projects, needs=self.needs, source=self.source
+        )
+
+
 class LoadRulesFile(Model):
     """``abi/load_rules.toml``."""
 
@@ -131,6 +146,12 @@ class PreloadsFile(Model):
     """``preloads.toml``."""
 
     preload: tuple[PreloadFact, ...]
+
+
+class NativesFile(Model):
+    """``natives.toml``."""
+
+    native: tuple[NativeFact, ...]
 
 
 class SystemLibrariesFile(Model):

@@ -56,6 +56,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     system = read("system_libraries.toml", schema_load.SystemLibrariesFile)
     messages = read("messages.toml", schema_message.MessagesFile)
     modules = read("modules.toml", schema_message.ModulesFile)
+    natives = read("natives.toml", schema_load.NativesFile)
     tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -72,6 +73,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("system_libraries.toml", fact) for fact in (system.system if system else ())),
         *(("messages.toml", fact) for fact in (messages.message if messages else ())),
         *(("modules.toml", fact) for fact in (modules.module if modules else ())),
+        *(("natives.toml", fact) for fact in (natives.native if natives else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]
     known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}

@@ -13,12 +13,14 @@ from packaging.utils import NormalizedName
 from resolver.compat.kept_facts import kept
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
-from resolver.model.load_knowledge import LoadRule, PreloadRule, SystemLibrary
+from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
 from resolver.model.message import Message
 
 if TYPE_CHECKING:
     from resolver.abi.bundled_evidence import EvidencePack
+    from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
+    from resolver.abi.provider import ProviderHistory
 
 T = TypeVar("T")
 
@@ -130,6 +132,37 @@ class KnowledgeBase:
 
         return self._kept("modules", "modules.toml", parse)
 
+    @cached_property
+    def natives(self) -> tuple[NativeProjects, ...]:
+        """What the shared objects of projects need."""
+
+        def parse() -> tuple[NativeProjects, ...]:
+            from resolver.compat.schema_load import NativesFile as File
+
+            rows = load_rows(self.layers, "natives.toml", File, lambda f: f.native)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("natives", "natives.toml", parse)
+
+    @cached_property
+    def driver_functions(self) -> DriverFunctions:
+        """The functions of NVIDIA's driver, by the CUDA that introduced them."""
+        from resolver.abi.driver import FUNCTIONS_FILE, load_functions
+
+        return load_functions(self._last_with(FUNCTIONS_FILE))
+
+    @cached_property
+    def providers(self) -> ProviderHistory:
+        """What the wheels of NVIDIA's libraries export. Cost: some 40 ms, once."""
+        from resolver.abi.provider_file import PROVIDERS_FILE, load_providers
+
+        return load_providers(self._last_with(PROVIDERS_FILE))
+
+    def _last_with(self, name: str) -> Path:
+        """The last layer's ``abi`` that has this file, the first where none has."""
+        places = [layer / "abi" for layer in self.layers]
+        return next((p for p in reversed(places) if (p / name).exists()), places[0])
+
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)
 
@@ -140,9 +173,7 @@ class KnowledgeBase:
 
         with self._lock:
             if self._history is None:
-                places = [layer / "abi" for layer in self.layers]
-                held = [place for place in places if (place / BUILDS_FILE).exists()]
-                self._history = load_history(held[-1] if held else places[0])
+                self._history = load_history(self._last_with(BUILDS_FILE))
             return self._history
 
     @cached_property

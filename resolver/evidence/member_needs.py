@@ -72,6 +72,10 @@ class MemberNeeds:
                 break  # one member that cannot load is enough
         return reasons
 
+    def deciding(self, link: WheelLink) -> frozenset[str]:
+        """The members that must load beside the newest torch of the machine; all where none is."""
+        return _deciding(link)
+
     @property
     def archs(self) -> tuple[Arch, ...]:
         """The GPUs of the target, as its CUDA release numbers them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink
@@ -24,6 +25,12 @@ class Links(Protocol):
 
     def link_of(self, artifact: Artifact) -> WheelLink | None:
         """What was read of a file, or of the sibling that stands in for it; None for neither."""
+        ...
+
+    def set_reasons(
+        self, artifact: Artifact, files: Mapping[NormalizedName, Artifact]
+    ) -> tuple[Reason, ...]:
+        """What a read file finds, or lacks, on this machine and in a set, torch apart."""
         ...
 
 
@@ -50,7 +57,7 @@ def check_whole(
         )
         for artifact in files
     ]
-    return check_set(
+    found = check_set(
         wheels,
         target,
         libraries=base.facts.libraries,
@@ -59,6 +66,8 @@ def check_whole(
         torch=None if torch is None else Release(TORCH, torch),
         complete=complete,
     )
+    held = {file.name: file for file in files}
+    return (*found, *(reason for file in files for reason in links.set_reasons(file, held)))
 
 
 def _members(

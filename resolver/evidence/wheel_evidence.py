@@ -1,22 +1,24 @@
 """Evidence from the bytes of wheels, as the solve asks for it.
 
-A file that may link with torch is probed once: its undefined symbols become a bound on torch, the
-CUDA libraries that it needs and the device code that it holds become needs of the host. A file that
-cannot be read here inherits, as inferred, from another file of its release.
+A file of the GPU's stack is probed once: its undefined symbols become a bound on torch and a need
+of the driver, the CUDA libraries that it needs and the device code that it holds become needs of
+the host. A file that cannot be read here inherits, as inferred, from another file of its release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName
 
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.verdict import link_evidence, link_summary, works_with
+from resolver.abi.verdict import file_text, link_evidence, link_summary, works_with
 from resolver.abi.wheel import WheelFacts
+from resolver.evidence.driver_need import DriverNeeds
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import (
     AbiOf,
@@ -26,6 +28,8 @@ from resolver.evidence.local_version import (
     pinned_bound,
 )
 from resolver.evidence.member_needs import MemberNeeds
+from resolver.evidence.native_scope import NativeScope
+from resolver.evidence.provider_need import ProviderNeeds
 from resolver.evidence.stand_in import (
     CodesOf,
     CudaOf,
@@ -39,11 +43,11 @@ from resolver.evidence.torch_match import Torches
 from resolver.evidence.torch_reason import no_torch, overdeclared
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
-from resolver.model.host_need import CUDA, GPU, HostNeed
+from resolver.model.host_need import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release
-from resolver.model.stack import NO_EXTENSIONS, TORCH, is_torch
+from resolver.model.stack import TORCH, is_torch
 from resolver.model.target import Target
 from resolver.model.version import names_release
 from resolver.solve.candidate import Bound
@@ -83,9 +87,9 @@ class WheelEvidence:
         self._links: dict[str, Read | None] = {}
         self._unread_code: set[str] = set()
         self._rules = base.load_rules
-        names = {name for channel in base.facts.channels for name in channel.projects}
-        names |= {name for rule in self._rules for name in rule.projects}
-        self._named = frozenset(names) - NO_EXTENSIONS
+        self._scope = NativeScope(base.facts, self._rules, base.natives, target)
+        self._providers = ProviderNeeds(lambda: base.providers, base.facts, target)
+        self._drivers = DriverNeeds(base.driver_functions, base.facts, target)
 
     def close(self) -> None:
         """Let the readers go."""
@@ -109,17 +113,19 @@ class WheelEvidence:
     # the port
 
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
-        """Start reading the files whose projects are known to link with torch."""
+        """Start reading the files whose projects are known to belong to the GPU's stack."""
         for artifact in artifacts:
-            if artifact.name in self._named and artifact.is_native:
+            if self._scope.is_listed(artifact):
                 self._reader.start(artifact)
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
         """What the bytes need of CUDA, of the GPUs and of torch, or that they be read."""
-        if not self._may_link(artifact, metadata):
+        if not self._is_read(artifact, metadata):
             return ()
         read = self._read(artifact)
         if read is None:
+            if not self._scope.is_of_stack(artifact, metadata):
+                return ()
             return (
                 *declared_needs(artifact, self._target, self._abi_of),
                 *self._unread(artifact, self._declared(metadata)),
@@ -132,6 +138,7 @@ class WheelEvidence:
                 for fact, reasons in (
                     (CUDA, self._members.cuda_reasons(read.link, origin, fatal=True)),
                     (GPU, self._members.gpu_reasons(read.link, origin, fatal=True)),
+                    (DRIVER, self._driver_reasons(read.link, origin)),
                 )
                 for reason in reasons
                 if reason.severity is Severity.FATAL
@@ -143,11 +150,13 @@ class WheelEvidence:
             needs += self._word(artifact, read, self._declared(metadata))
         if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
+        if read.link.symbols or self._declared(metadata):
+            needs += self._provider_bounds(artifact, read)
         return tuple(needs)
 
     def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
         """What speaks against a file of which nothing can be read, not even its metadata."""
-        if artifact.name not in self._named:
+        if not self._scope.is_named(artifact.name):
             return ()
         return (
             *declared_needs(artifact, self._target, self._abi_of),
@@ -221,7 +230,7 @@ class WheelEvidence:
         self, extension: Artifact, metadata: Metadata, torch: Artifact
     ) -> tuple[Reason, ...]:
         """Why two files do not load together, by their bytes alone; empty where they do."""
-        if not self._may_link(extension, metadata):
+        if not self._is_read(extension, metadata):
             return ()
         subject = extension.release
         read = self._read(extension)
@@ -236,7 +245,7 @@ class WheelEvidence:
         self, extension: Artifact, metadata: Metadata, torch: Artifact
     ) -> tuple[Reason, ...]:
         """Where the metadata refuses a torch that the bytes link with: warnings that say so."""
-        if not self._may_link(extension, metadata):
+        if not self._is_read(extension, metadata):
             return ()
         read = self._read(extension)
         if read is None or not read.link.symbols:
@@ -268,6 +277,26 @@ class WheelEvidence:
                 found += self._members.gpu_reasons(read.link, subject, fatal=fatal)
         return tuple(reason for reason in found if reason.severity is not Severity.FATAL)
 
+    def set_reasons(
+        self, artifact: Artifact, files: Mapping[NormalizedName, Artifact]
+    ) -> tuple[Reason, ...]:
+        """What a read file finds, or lacks, on this machine and in a set, torch apart.
+
+        What keeps it from loading on this machine alone is among its needs, and not told here.
+        """
+        read = self._links.get(key_of(artifact))
+        if read is None:
+            return ()
+        found: tuple[Reason, ...] = ()
+        if read.sibling is None:
+            found = self._driver_reasons(read.link, artifact.release)
+        reasons = [reason for reason in found if reason.severity is not Severity.FATAL]
+        for bound in self._provider_bounds(artifact, read):
+            there = files.get(bound.project)
+            if there is not None and not bound.accepts(there):
+                reasons += bound.explain(there)
+        return tuple(reasons)
+
     def device_code(self, artifact: Artifact) -> Check | None:
         """The device code of a file that was read before, by its bytes; None where it was not."""
         facts = self._reader.known(artifact)
@@ -297,6 +326,13 @@ class WheelEvidence:
 
         text = works_with(read.link) or "a torch that exports its symbols"
         return Bound(TORCH, accepts, explain, str(subject), text, by="its bytes")
+
+    def _provider_bounds(self, artifact: Artifact, read: Read) -> Iterator[Bound]:
+        """What the libraries that torch brings must export, where not every release does."""
+        wheel = read.link.wheel
+        wants = self._providers.wants(wheel.members, self._members.deciding(read.link))
+        evidence = f"the undefined symbols of {file_text(wheel.filename, wheel.sha256)}"
+        return self._providers.bounds(wants, artifact.release, evidence, read.grade)
 
     def _refusals(
         self, subject: Release, metadata: Metadata, torch: Artifact, read: Read
@@ -359,10 +395,13 @@ class WheelEvidence:
 
     # reading
 
-    def _may_link(self, artifact: Artifact, metadata: Metadata) -> bool:
-        if artifact.name in NO_EXTENSIONS or not artifact.is_native:
-            return False
-        return artifact.name in self._named or bool(self._declared(metadata))
+    def _is_read(self, artifact: Artifact, metadata: Metadata) -> bool:
+        if self._scope.is_of_stack(artifact, metadata):
+            return True
+        return self._scope.is_worth_a_look(artifact)
+
+    def _driver_reasons(self, link: WheelLink, subject: Release) -> tuple[Reason, ...]:
+        return self._drivers.reasons(link, subject, self._members.deciding(link))
 
     def _read(self, artifact: Artifact) -> Read | None:
         key = key_of(artifact)

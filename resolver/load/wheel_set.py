@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from packaging.version import Version
+
 from resolver.load.merge_findings import order_findings
 from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
@@ -95,6 +97,15 @@ def check_set(
     return order_findings(reasons)
 
 
+def _brings(library: Library, held: Mapping[str, WheelInSet]) -> bool:
+    """Whether a wheel of the set brings a library, by its release."""
+    wheel = held.get(library.project)
+    if wheel is None:
+        return False
+    version = wheel.subject.version
+    return library.is_of(version if isinstance(version, Version) else None)
+
+
 def _severity(member: WheelMember) -> Severity:
     return Severity.FATAL if member.load == "required" else Severity.DEGRADED
 
@@ -116,7 +127,7 @@ def _library(
     if known and not fitting:
         return  # another CUDA major: that is told by its own code
     if fitting and torch is not None:
-        bringing = [lib for lib in fitting if lib.project in held]
+        bringing = [lib for lib in fitting if _brings(lib, held)]
         if not bringing:
             yield Reason(
                 code=Code.MISSING_LIBRARY,
@@ -190,7 +201,7 @@ def _shadow(
         (
             other
             for other in libraries
-            if other.project in held
+            if _brings(other, held)
             and other.soname.partition(".so")[0] == stem
             and other.directory in order
         ),
@@ -220,7 +231,7 @@ def _collisions(
     """Wheels of which the curated table says that they write one path."""
     writers: dict[str, list[Library]] = {}
     for library in libraries:
-        if library.project in held:
+        if _brings(library, held):
             writers.setdefault(f"{library.directory}/{library.soname}", []).append(library)
     told: set[frozenset[str]] = set()
     for path, rows in sorted(writers.items()):

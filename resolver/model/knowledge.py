@@ -196,6 +196,7 @@ class Library:
 
     ``cuda`` is the CUDA major the wheel belongs to, None where one wheel serves every major.
     ``directory`` is where the wheel puts the file, relative to site-packages: ``nvidia/cu13/lib``.
+    ``versions`` are the releases of the project that do, None for all.
     """
 
     id: str
@@ -204,6 +205,15 @@ class Library:
     project: NormalizedName
     directory: str
     source: str
+    versions: SpecifierSet | None = None
+
+    def is_of(self, version: Version | None) -> bool:
+        """Whether a release brings it; any release does where it is not known which."""
+        return (
+            version is None
+            or self.versions is None
+            or self.versions.contains(version, prereleases=True)
+        )
 
 
 class Snapshot(Protocol):

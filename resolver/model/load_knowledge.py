@@ -71,6 +71,20 @@ class PreloadRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NativeProjects:
+    """One row of ``natives.toml``: projects whose wheels hold shared objects, and what these need.
+
+    ``gpu`` wheels are read whoever they depend on; ``system`` ones need the C and C++ libraries
+    alone, and are not read.
+    """
+
+    id: str
+    projects: tuple[NormalizedName, ...]
+    needs: Literal["gpu", "system"]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemLibrary:
     """One row of ``system_libraries.toml``."""
 

@@ -198,14 +198,23 @@ def _accepted(
 def _unread(
     workspace: Workspace, outcome: Outcome, asked: dict[NormalizedName, SpecifierSet]
 ) -> tuple[Reason, ...]:
-    """The files of pairs asked about of which nothing is known at all: they decide."""
+    """The files asked about, or of pairs that are, of which nothing is known: they decide."""
     assumed = {pair.extension for pair in _about(outcome, asked) if pair.grade is Grade.ASSUMED}
+    paired = {pair.extension for pair in outcome.pairs}
+    assumed |= {
+        package.release
+        for package in outcome.packages
+        if package.artifact.name in asked and package.release not in paired
+    }
     return tuple(
         need.reason
         for package in outcome.packages
         if package.release in assumed
         for need in workspace.needs(package.artifact, None)
-        if isinstance(need, HostNeed) and need.reason is not None and need.reason.is_open
+        if isinstance(need, HostNeed)
+        and need.reason is not None
+        and need.reason.is_open
+        and need.reason.grade is Grade.ASSUMED
     )
 
 

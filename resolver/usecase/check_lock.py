@@ -244,7 +244,7 @@ def _unverified(artifact: Artifact, found: str, remedy: str) -> Reason:
 def _unread(
     base: KnowledgeBase, workspace: Workspace, artifacts: Iterable[Artifact], links: Links
 ) -> Iterator[Reason]:
-    """Files that link with torch and whose bytes were not read."""
+    """Files of the GPU's stack whose bytes were not read."""
     names = {name for channel in base.facts.channels for name in channel.projects}
     names |= {name for rule in base.load_rules for name in rule.projects}
     for artifact in artifacts:
@@ -254,7 +254,14 @@ def _unread(
             or links.link_of(artifact) is not None
         ):
             continue
-        if artifact.name in names or _wants_torch(workspace, artifact):
+        if (
+            artifact.name in names
+            or _wants_torch(workspace, artifact)
+            or any(
+                isinstance(need, HostNeed) and need.fact == BYTES
+                for need in workspace.needs(artifact, None)
+            )
+        ):
             yield _unverified(
                 artifact,
                 "a wheel that was not read: whether its libraries load is not known",

@@ -1,7 +1,7 @@
 """Small shared objects, written byte by byte in the layout of GNU ld.
 
-header, program headers, .gnu.hash, .dynsym, .dynstr, .gnu.version, .gnu.version_r, filler,
-.dynamic, section headers of .dynsym only
+header, program headers, .gnu.hash, .dynsym, .dynstr, .gnu.version, .gnu.version_d, .gnu.version_r,
+filler, .dynamic, section headers of .dynsym only
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Elf:
     soname: str | None = None
     runpath: str | None = None
     versions: Sequence[tuple[str, str]] = (("libc.so.6", "GLIBC_2.17"),)
+    offers: Sequence[str] = ()
     machine: int = 62
     filler: bytes = bytes(64)
     padding: int = 0
@@ -51,6 +52,7 @@ class Elf:
         soname = strings.add(self.soname) if self.soname else None
         runpath = strings.add(self.runpath) if self.runpath else None
         verneed = self._verneed(strings)
+        verdef = self._verdef(strings)
         hashes = self._gnu_hash(defined, first, buckets)
         text = strings.text + bytes(self.padding)
 
@@ -67,6 +69,7 @@ class Elf:
         place("symbols", b"".join(symbols), 8)
         place("strings", text, 1)
         place("version", bytes(2 * len(symbols)), 2)
+        place("offers", verdef, 8)
         place("needs", verneed, 8)
         place("filler", self.filler, 8)
         entries = [(1, value) for value in needed]
@@ -84,6 +87,8 @@ class Elf:
         if self.versions:
             count = len({library for library, _ in self.versions})
             entries += [(0x6FFFFFFE, self.offsets["needs"]), (0x6FFFFFFF, count)]
+        if self.offers:
+            entries += [(0x6FFFFFFC, self.offsets["offers"]), (0x6FFFFFFD, len(self.offers))]
         entries.append((0, 0))
         dynamic = b"".join(struct.pack("<QQ", *entry) for entry in entries)
         place("dynamic", dynamic, 8)
@@ -126,6 +131,16 @@ class Elf:
                 digest = sysv_hash(name.encode())
                 out += struct.pack("<IHHII", digest, 0, 2 + index, strings.add(name), more)
         return out
+
+    def _verdef(self, strings: _Strings) -> bytes:
+        """The first is the base; as GNU ld writes them, the names follow all definitions."""
+        out, count = b"", len(self.offers)
+        for index, name in enumerate(self.offers):
+            aux = 20 * (count - index) + 8 * index
+            step = 20 if index + 1 < count else 0
+            digest = sysv_hash(name.encode())
+            out += struct.pack("<HHHHIII", 1, int(not index), 1 + index, 1, digest, aux, step)
+        return out + b"".join(struct.pack("<II", strings.add(name), 0) for name in self.offers)
 
     def _gnu_hash(self, defined: Sequence[str], first: int, buckets: int) -> bytes:
         heads = [0] * buckets

@@ -220,9 +220,19 @@ source = "members of a wheel"
 date = 2026-01-01
 """
 
+NATIVES = """
+[[native]]
+id = "system"
+projects = ["numpy"]
+needs = "system"
+source = "wheels"
+date = 2026-01-01
+"""
+
 FILES = {
     "messages.toml": MESSAGES,
     "modules.toml": MODULES,
+    "natives.toml": NATIVES,
     "abi/load_rules.toml": RULES,
     "preloads.toml": PRELOADS,
     "system_libraries.toml": SYSTEM,

@@ -67,15 +67,14 @@ def test_a_file_without_a_hash_is_read_and_not_kept() -> None:
     assert world.opened == [NAME, NAME]
 
 
-def test_a_project_that_nobody_named_is_read_where_it_requires_torch() -> None:
+def test_a_project_that_nobody_named_is_read_when_its_metadata_is() -> None:
     other = file("other")
     world = World(wheels={other.filename: BYTES})
     evidence = world.evidence()
-    evidence.prefetch([other])  # not ahead of need: its metadata may not ask for torch
-    assert evidence.needs(other, metadata(other, "numpy")) == ()
-    assert evidence.needs(other, metadata(other, "torch; extra == 'all'")) == ()
+    evidence.prefetch([other])  # not ahead of need
     assert world.opened == []
-    assert len(evidence.needs(other, metadata(other, "torch"))) == 1
+    # It links with torch, and does not say so.
+    assert len(evidence.needs(other, metadata(other, "numpy"))) == 1
     assert world.opened == [other.filename]
 
 

@@ -309,7 +309,7 @@ def test_alternatives_that_nobody_curated_bind_nothing() -> None:
         pytest.param(torch("2.9.1"), id="torch-itself"),
         pytest.param(file("triton"), id="triton"),
         pytest.param(file("kernel", tag="py3-none-any"), id="pure-python"),
-        pytest.param(file("unrelated"), id="nothing-to-do-with-torch"),
+        pytest.param(file("numbers"), id="needs-the-system-alone"),
     ],
 )
 def test_files_that_are_never_read(artifact: Artifact) -> None:

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.abi.bundled_evidence import EvidencePack
+from resolver.abi.driver import dump_functions
 from resolver.abi.elf import ElfFacts
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.history import digest_of
@@ -79,6 +80,25 @@ date = 2026-01-01
 """
 
 
+NATIVES = """
+[[native]]
+id = "gpu"
+projects = ["engine"]
+needs = "gpu"
+source = "a test"
+date = 2026-01-01
+
+[[native]]
+id = "system"
+projects = ["numbers", "tensors-cu12"]
+needs = "system"
+source = "a test"
+date = 2026-01-01
+"""
+# By the CUDA that brought them: 10.0, 12.4.
+FUNCTIONS = {"cuMemAlloc_v2": 3020, "cuGraphLaunch": 10000, "cuGreenCtxDestroy": 12040}
+
+
 def library(soname: str, cuda: int | None) -> Library:
     """A shared library of one CUDA major, or of none."""
     return Library(
@@ -109,6 +129,8 @@ def directory() -> Path:
     (place / "abi").mkdir()
     dump_history(small_history(), place / "abi")
     (place / "abi" / "load_rules.toml").write_text(RULES, encoding="utf-8")
+    (place / "natives.toml").write_text(NATIVES, encoding="utf-8")
+    dump_functions(FUNCTIONS, ["runtime.whl"], place / "abi")
     return place
 
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -27,6 +27,13 @@ SEEDS = range(80)
 class _Unread:
     def link_of(self, artifact: Artifact) -> None:  # noqa: ARG002
         return None
+
+    def set_reasons(
+        self,
+        artifact: Artifact,  # noqa: ARG002
+        files: Mapping[NormalizedName, Artifact],  # noqa: ARG002
+    ) -> tuple[Reason, ...]:
+        return ()
 
 
 def lock_of(named: Mapping[str, str]) -> LockFile:
