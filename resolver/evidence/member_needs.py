@@ -23,6 +23,11 @@ _RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
 _CUDA_LIBRARY = re.compile(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
 
 
+_TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
+# An extension module of CPython says so in its name.
+_TAGGED = re.compile(r"\.(?:cpython-\d+t?|abi3)(?:-[^.]*)?\.so$")
+
+
 class MemberNeeds:
     """Judges the members of linked wheels for one target."""
 
@@ -72,9 +77,18 @@ class MemberNeeds:
                 break  # one member that cannot load is enough
         return reasons
 
-    def deciding(self, link: WheelLink) -> frozenset[str]:
-        """The members that must load beside the newest torch of the machine; all where none is."""
-        return _deciding(link)
+    def loaded(self, link: WheelLink) -> frozenset[str]:
+        """The members that decide and that the import is known to load.
+
+        Of a wheel that nobody curated: extension modules, and what links with torch. Its plain
+        libraries are opened by name, when and if something needs them.
+        """
+        deciding = _deciding(link)
+        return frozenset(
+            row.member.path
+            for row in link.members
+            if row.member.path in deciding and (row.load.curated or _is_module(row))
+        )
 
     @property
     def archs(self) -> tuple[Arch, ...]:
@@ -196,6 +210,16 @@ class MemberNeeds:
             if library.cuda is not None and library.soname not in anywhere:
                 found.setdefault(library.soname, set()).add(library.cuda)
         return {soname: frozenset(majors) for soname, majors in found.items()}
+
+
+def _is_module(row: MemberLink) -> bool:
+    name = row.member.path.rsplit("/", 1)[-1]
+    needed = () if row.member.facts is None else row.member.facts.needed
+    return (
+        not name.startswith("lib")
+        or _TAGGED.search(name) is not None
+        or any(map(_TORCH.fullmatch, needed))
+    )
 
 
 def _deciding(link: WheelLink) -> frozenset[str]:

@@ -330,7 +330,7 @@ class WheelEvidence:
     def _provider_bounds(self, artifact: Artifact, read: Read) -> Iterator[Bound]:
         """What the libraries that torch brings must export, where not every release does."""
         wheel = read.link.wheel
-        wants = self._providers.wants(wheel.members, self._members.deciding(read.link))
+        wants = self._providers.wants(wheel.members, self._members.loaded(read.link))
         evidence = f"the undefined symbols of {file_text(wheel.filename, wheel.sha256)}"
         return self._providers.bounds(wants, artifact.release, evidence, read.grade)
 
@@ -401,7 +401,7 @@ class WheelEvidence:
         return self._scope.is_worth_a_look(artifact)
 
     def _driver_reasons(self, link: WheelLink, subject: Release) -> tuple[Reason, ...]:
-        return self._drivers.reasons(link, subject, self._members.deciding(link))
+        return self._drivers.reasons(link, subject, self._members.loaded(link))
 
     def _read(self, artifact: Artifact) -> Read | None:
         key = key_of(artifact)
