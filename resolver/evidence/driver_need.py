@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from resolver.abi.driver import DriverFunctions, is_driver_symbol
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
-from resolver.compat.rules import packaged_floor
+from resolver.compat.cuda_rules import packaged_floor
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity

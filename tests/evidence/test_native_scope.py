@@ -8,7 +8,7 @@ import pytest
 
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
-from resolver.model.host import BYTES, CUDA, DRIVER, HostNeed
+from resolver.model.host_need import BYTES, CUDA, DRIVER, HostNeed
 from resolver.model.reason import Reason, Severity
 from tests.evidence.world import LIBRARIES, World, facts, file, member, metadata
 from tests.support.fakes import make_knowledge, make_target
