@@ -20,7 +20,8 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
 from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import ByteSource
-from resolver.wheelfile.zip_reader import MemberStream, read_directory
+from resolver.wheelfile.member_stream import MemberStream
+from resolver.wheelfile.zip_directory import read_directory
 
 _READERS = 4
 # A library whose tables lie at its end is read whole up to here; when it is named, whatever it has.

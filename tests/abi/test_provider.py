@@ -12,9 +12,9 @@ from resolver.abi.provider_build import extend_providers, read_provider_wheel
 from resolver.abi.provider_file import PROVIDERS_FILE, dump_providers, load_providers
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.wheelfile.byte_source import BytesSource
 from tests.abi.elf_builder import Elf
 from tests.abi.wheels import make_wheel
-from tests.support.bytes_source import BytesSource
 
 BLAS = "nvidia/blas/lib/libblas.so.1"
 
