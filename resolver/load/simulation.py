@@ -300,8 +300,9 @@ def _with_own(
 ) -> Loaded | None:
     """The load again, after the package has loaded from Python what is its own and its friends'.
 
-    Packages do that for libraries which the loader would not find; torch's preloads are simulated
-    and not assumed, so torch is no such friend.
+    It may still fail, by what is left; None where nothing of theirs could help. Packages do that
+    for libraries which the loader would not find; torch's preloads are simulated and not assumed,
+    so torch is no such friend.
     """
     friends = [distribution]
     for requirement in distribution.requires:
@@ -313,17 +314,22 @@ def _with_own(
         for friend in reversed(friends)
         for member in friend.native
     }
+    helped: Loaded | None = None
+    wanted = _not_found(loaded)
     for _ in range(_MAX_OWN):
-        wanted = [f.name for f in loaded.faults if isinstance(f, MissingLibrary)]
-        fresh = [own[name] for name in wanted if name in own]
-        if not fresh or len(fresh) < len(set(wanted)):
-            return None
-        if not all(process.open(each, make_global=True).works for each in fresh):
-            return None
-        loaded = process.open(path)
-        if loaded.works:
-            return loaded
-    return None
+        fresh = [own[name] for name in sorted(wanted & own.keys())]
+        opened = [process.open(each, make_global=True).works for each in fresh]
+        if not any(opened):
+            break
+        before, helped = wanted, process.open(path)
+        wanted = _not_found(helped)
+        if helped.works or before <= wanted:
+            break
+    return helped
+
+
+def _not_found(loaded: Loaded) -> set[str]:
+    return {fault.name for fault in loaded.faults if isinstance(fault, MissingLibrary)}
 
 
 def _majors(process: Process, loaded: Loaded) -> frozenset[int]:

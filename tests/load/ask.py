@@ -2,7 +2,7 @@
 
 ``python -m tests.load.ask DIRECTORY [--build] [--env] [--other] [--again] [WORD]...`` takes the
 cases that hold every WORD. ``--build`` builds and imports those of which no fact is known, and asks
-``check ENV`` there; ``--env`` builds the others anew for that; ``--other`` asks ``why`` and ``check
+all three there; ``--env`` builds the others anew for that; ``--other`` asks ``why`` and ``check
 LOCKFILE``. Answers are kept below DIRECTORY and given anew with ``--again``. At the end stand the
 table, and what disagrees.
 """
@@ -128,29 +128,10 @@ class Asker:
     def ask(self, fact: Fact, question: str) -> Answer:
         """The answer; an error is one too, and agrees with nothing."""
         try:
-            return summarised(getattr(self, question)(fact))
+            return summarised({"why": self.why, "lock": self.lock}[question](fact))
         except AbilockError as error:
             row = ("error", "fatal", "abilock", "", f"{error}")
             return Answer(verdict="error", reasons=(row,))
-
-
-def ask_environment(bench: Bench) -> dict[str, Any]:
-    """``check ENV`` of what the bench has built, in a process that sees the stub."""
-    environ = bench.clean | {
-        "ABILOCK_CACHE_DIR": str(bench.directory / "abilock"),
-        "LD_LIBRARY_PATH": str(bench.stub),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "abilock", "check", str(bench.prefix), "--format", "json"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    if not done.stdout.startswith("{"):
-        return {"verdict": "error", "reasons": [], "error": done.stderr[-500:]}
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
 
 
 def open_session(directory: Path) -> Session:
@@ -170,8 +151,6 @@ def summarised(document: Mapping[str, Any]) -> Answer:
         (row["code"], row["severity"], row["subject"], row["needs"][:200], row["found"][:300])
         for row in rows
     )
-    if "error" in document and document["verdict"] == "error":
-        reasons = (("error", "fatal", "abilock", "", document["error"]),)
     return Answer(verdict=document["verdict"], reasons=reasons, grade=document.get("grade", ""))
 
 
@@ -268,23 +247,31 @@ def main(arguments: Sequence[str]) -> None:
         answers.put(fact, question, answer)
         say(f"{fact.key} {question}: {answer.verdict} {agreement(fact, question, answer)}")
 
-    def check(fact: Fact) -> None:
-        keep(fact, "env", summarised(ask_environment(bench)))
-
-    if "--build" in flags:
-        build(bench, words, check)
-    facts = [fact for fact in load_facts() if all(word in f"{fact.key}" for word in words)]
+    os.environ["LD_LIBRARY_PATH"] = str(bench.stub)  # where check ENV looks for the driver
     with open_session(directory) as session:
+
+        def check(fact: Fact) -> None:
+            document = api.check_environment(bench.prefix, session=session).to_json()
+            keep(fact, "env", summarised(document))
+
+        def ask(fact: Fact) -> None:
+            check(fact)
+            for question in QUESTIONS[:2]:
+                keep(fact, question, asker.ask(fact, question))
+
         asker = Asker(session, bench.stub)
+        if "--build" in flags:
+            build(bench, words, ask)
+        facts = [fact for fact in load_facts() if all(word in f"{fact.key}" for word in words)]
         for fact in facts if "--other" in flags else ():
             for question in QUESTIONS[:2]:
                 if answers.get(fact, question) is None or "--again" in flags:
                     keep(fact, question, asker.ask(fact, question))
-    for fact in facts if "--env" in flags else ():
-        if answers.get(fact, "env") is None or "--again" in flags:
-            bench.build(fact.pins)
-            bench.make_stub()
-            check(fact)
+        for fact in facts if "--env" in flags else ():
+            if answers.get(fact, "env") is None or "--again" in flags:
+                bench.build(fact.pins)
+                bench.make_stub()
+                check(fact)
     say("\n".join(table(facts, answers)))
 
 

@@ -218,6 +218,30 @@ def test_an_own_library_is_loaded_by_the_package(world: World) -> None:
     assert world.check().verdict == "ok"
 
 
+def test_what_is_missing_beside_an_own_library_is_told_alone(world: World) -> None:
+    """As of ``_C.so`` of sgl-deep-gemm 0.1.2, whose tvm_ffi Python has loaded before."""
+    world.torch()
+    module = extension(needed=("libodd.so.9", "libc10.so"), undefined=("_ZN3c104goneEv",))
+    library = {"odd/libodd.so.9": elf("libodd.so.9").build()}
+    world.install("odd", "1.0", library)
+    world.install("ext", "1.0", module, requires=["odd", "torch"])
+    report = world.check()
+    assert [(reason.code, reason.symbols) for reason in report.findings] == [
+        ("missing-symbol", ("_ZN3c104goneEv",))
+    ]
+
+
+def test_a_library_that_nobody_has_is_told_beside_an_own_one(world: World) -> None:
+    files = {
+        "pkg/_pkg.abi3.so": elf(
+            None, needed=("libodd.so.9", "libgone.so.1"), defined=("PyInit__pkg",)
+        ).build(),
+        "pkg.libs/libodd.so.9": elf("libodd.so.9").build(),
+    }
+    world.install("pkg", "1.0", files)
+    assert only(world.check()).needs == "libgone.so.1"
+
+
 def test_one_of_several_modules_may_be_optional(world: World) -> None:
     good = elf(None, defined=("PyInit__a",)).build()
     bad = elf(None, defined=("PyInit__b",), needed=("libodd.so.9",)).build()

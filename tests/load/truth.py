@@ -32,7 +32,7 @@ PYTHON = "3.12"  # uv finds it on PATH
 COMPANIONS = ("numpy", "packaging", "setuptools<82")
 
 Chosen = Literal["resolver", "override", "no-deps"]
-Kind = Literal["ok", "load", "system", "guard", "python"]
+Kind = Literal["ok", "load", "system", "guard", "crash", "python"]
 
 # How the dynamic linker puts it, also where Python wraps it in words of its own.
 _LOADER = re.compile(
@@ -162,6 +162,8 @@ class Bench:
         self.stub.mkdir(parents=True, exist_ok=True)
         (self.directory / "home").mkdir(exist_ok=True)
         self._names: dict[tuple[int, int], frozenset[str]] = {}
+        self._stubbed: set[str] | None = None
+        self._built: dict[str, str] = {}
         ours = ("UV_", "PIP_", "ABILOCK_")
         self.clean = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         cache = str(self.directory / "cache")
@@ -200,17 +202,22 @@ class Bench:
         return "no-deps", pins | read_pins("\n".join(case.wheels))
 
     def build(self, pins: Mapping[str, str]) -> None:
-        """A fresh environment: files are hard links into the cache, so that it takes seconds."""
-        shutil.rmtree(self.prefix, ignore_errors=True)
+        """The environment of some pins: files are hard links into the cache, so it is quick.
+
+        It is changed and not made anew where no two packages may have written one file: NVIDIA's
+        wheels of two majors do.
+        """
+        changed = {name for name, _ in self._built.items() ^ pins.items()}
+        if not self._built or any(name.startswith("nvidia-") for name in changed):
+            shutil.rmtree(self.prefix, ignore_errors=True)
+            self.uv("venv", "-q", "-p", PYTHON, self.prefix, check=True)
+        self._built = {}
         wanted = self.stub / "pins.txt"
         wanted.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
-        self.uv("venv", "-q", "-p", PYTHON, self.prefix, check=True)
-        done = self.uv(
-            *("pip", "install", "-q", "-p", self.prefix, "--no-deps", "--no-build"),
-            *("-r", wanted),
-        )
+        done = self.uv("pip", "sync", "-q", "-p", self.prefix, "--no-build", wanted)
         if done.returncode:
             raise RuntimeError(done.stderr)
+        self._built = dict(pins)
 
     @property
     def site(self) -> Path:
@@ -229,7 +236,9 @@ class Bench:
                 undefined = facts.undefined if facts is not None else ()
                 self._names[key] = frozenset(filter(is_driver_name, undefined))
             names |= self._names[key]
-        write_stub(self.stub, names)
+        if names != self._stubbed:
+            write_stub(self.stub, names)
+        self._stubbed = names
 
     def run(self, code: str) -> tuple[bool, str]:
         """Run Python in the environment as a user would: whether it worked, and what it printed."""
@@ -247,7 +256,8 @@ class Bench:
             )
         except subprocess.TimeoutExpired:
             return False, "took more than ten minutes"
-        return done.returncode == 0, done.stderr or f"exit code {done.returncode}"
+        text = done.stderr if done.returncode > 0 else f"killed by signal {-done.returncode}"
+        return done.returncode == 0, text
 
     def try_case(self, case: Case) -> Fact:
         chosen, pins = self.closure(case)
@@ -294,7 +304,7 @@ def classify(text: str, prefix: Path) -> tuple[Kind, str, str]:
     error = lines[-1] if lines else ""
     told = [match[0] for line in lines if (match := _LOADER.search(line))]
     opened = [match[1] for line in told if (match := _OPENED.search(line))]
-    kind: Kind = "python"
+    kind: Kind = "crash" if error.startswith("killed by signal") else "python"
     if told:
         kind = "system" if opened and all(map(SYSTEM.fullmatch, opened)) else "load"
     elif _GUARD.search(error):
