@@ -142,6 +142,7 @@ def resolve(
     keep: Path | str | None = None,
     upgrade: Iterable[str] | bool = (),
     fetch_hashes: bool = False,
+    allow_sdist: bool = False,
     **options: Unpack[Keywords],
 ) -> ResolveResult:
     """A set that loads on a machine, with its lock; or why there is none.
@@ -198,6 +199,7 @@ def resolve(
                             ("--no-tuples", not tuples),
                             ("--strict", strict),
                             ("--fetch-hashes", fetch_hashes),
+                            ("--allow-sdist", allow_sdist),
                             ("--upgrade", upgrade is True),
                         ),
                         values=(
@@ -215,6 +217,7 @@ def resolve(
                 notes=(*asked.notes, *narrow.notes, *instead.notes, *kept.notes),
                 exclude_newer=None if exclude_newer is None else parse_day(str(exclude_newer)),
                 fetch_hashes=fetch_hashes,
+                sources=allow_sdist,
             ),
         )
 

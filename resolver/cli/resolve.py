@@ -106,6 +106,10 @@ def resolve(
             help="Forget the pin of one package: rich, 'rich<15'.",
         ),
     ] = None,
+    allow_sdist: Annotated[
+        bool,
+        typer.Option("--allow-sdist", help="Lock a source distribution where there is no wheel."),
+    ] = False,
     fetch_hashes: Annotated[
         bool,
         typer.Option("--fetch-hashes", help="Download files without a hash to compute it."),
@@ -142,6 +146,7 @@ def resolve(
             keep=output,
             upgrade=True if upgrade else upgrade_package or (),
             fetch_hashes=fetch_hashes,
+            allow_sdist=allow_sdist,
         )
     if answer.outcome.verdict == "unknown":
         if format is Format.JSON:

@@ -23,6 +23,7 @@ from resolver.index.http import OFFLINE_HINT, HttpClient
 from resolver.index.metadata import check_names, fetch_metadata, load_metadata
 from resolver.index.page_reader import PageReader
 from resolver.index.response_body import LARGEST
+from resolver.index.sdist_metadata import SDIST_LIMIT, load_sdist_metadata, read_sdist_metadata
 from resolver.index.settings import Settings
 from resolver.index.thread_pool import Workers
 from resolver.model.artifact import Artifact, Listing, Metadata
@@ -288,16 +289,13 @@ class ChannelIndex:
         return known
 
     def _load_metadata(self, artifact: Artifact) -> Metadata:
-        if artifact.kind != "wheel":
-            raise NotFound(
-                f"{artifact.filename}: metadata of source distributions is not read",
-                url=artifact.filename,
-            )
         if artifact.sha256 is not None:
             # Evidence belongs to a file's bytes: whichever channel lists them.
             recorded = self._snapshot.metadata(artifact)
             if recorded is not None:
                 return check_names(recorded, artifact)
+        if artifact.path is not None and artifact.kind == "sdist":
+            return load_sdist_metadata(artifact)
         if artifact.path is not None:
             return load_metadata(artifact)
         key = artifact.sha256 or artifact.url
@@ -321,7 +319,11 @@ class ChannelIndex:
                 url=artifact.filename,
                 hint="run once without --offline" if self._offline else None,
             )
-        metadata = fetch_metadata(artifact, self._http)
+        if artifact.kind == "sdist":
+            content = self._http.get(artifact.url, limit=SDIST_LIMIT).body
+            metadata = read_sdist_metadata(artifact, content)
+        else:
+            metadata = fetch_metadata(artifact, self._http)
         self._cache.store("metadata", key, dump_metadata(metadata))
         return metadata
 

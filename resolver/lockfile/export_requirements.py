@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.pylock import Package, PackageWheel, Pylock
+from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock
 
 from resolver.errors import DamagedData
 from resolver.lockfile.pylock import lock_target
@@ -63,7 +63,7 @@ def _head(lock: Pylock, words: str) -> Iterator[str]:
 
 
 def _requirement(package: Package) -> Iterator[str]:
-    wheel = only_wheel(package)
+    wheel = only_file(package)
     digest = wheel.hashes["sha256"]
     if not f"{wheel.path}{wheel.url}{digest}".isprintable():
         # A line break would begin another requirement, or an option.
@@ -80,16 +80,18 @@ def _requirement(package: Package) -> Iterator[str]:
     yield f"    --hash=sha256:{digest}"
 
 
-def only_wheel(package: Package) -> PackageWheel:
-    """The one wheel of a package; DamagedData when there is none, or it has no sha256."""
-    wheels = package.wheels or ()
-    if len(wheels) != 1 or "sha256" not in wheels[0].hashes:
+def only_file(package: Package) -> PackageWheel | PackageSdist:
+    """The one file of a package; DamagedData when there is none, or it has no sha256."""
+    files: list[PackageWheel | PackageSdist] = [*(package.wheels or ())]
+    if not files and package.sdist is not None:
+        files = [package.sdist]
+    if len(files) != 1 or "sha256" not in files[0].hashes:
         raise DamagedData(
-            f"{package.name} {package.version} is locked by {len(wheels)} wheels; one wheel with a "
+            f"{package.name} {package.version} is locked by {len(files)} wheels; one wheel with a "
             "sha256 is needed",
             hint="export from a lock that abilock resolve wrote",
         )
-    return wheels[0]
+    return files[0]
 
 
 def _channel(package: Package) -> str:

@@ -18,6 +18,7 @@ from packaging.pylock import (
     Package as LockedPackage,
 )
 from packaging.pylock import (
+    PackageSdist,
     PackageWheel,
     Pylock,
     PylockUnsupportedVersionError,
@@ -67,20 +68,21 @@ def _package(package: Package, wheelhouse: str, lock_dir: Path) -> LockedPackage
         path = _relative(Path(artifact.path), lock_dir)
     elif artifact.url is None:
         path = str(PurePosixPath(wheelhouse, artifact.filename))
+    form = PackageSdist if artifact.kind == "sdist" else PackageWheel
+    file = form(
+        name=artifact.filename,
+        upload_time=artifact.upload_time,
+        url=None if path else artifact.url,
+        path=path,
+        size=artifact.size,
+        hashes={"sha256": artifact.sha256 or ""},
+    )
     return LockedPackage(
         name=artifact.name,
         version=artifact.version,
         dependencies=[{"name": name} for name in package.dependencies] or None,
-        wheels=[
-            PackageWheel(
-                name=artifact.filename,
-                upload_time=artifact.upload_time,
-                url=None if path else artifact.url,
-                path=path,
-                size=artifact.size,
-                hashes={"sha256": artifact.sha256 or ""},
-            )
-        ],
+        wheels=[file] if isinstance(file, PackageWheel) else None,
+        sdist=file if isinstance(file, PackageSdist) else None,
         tool={"abilock": {"channel": artifact.channel, "from": artifact.origin}},
     )
 

@@ -73,7 +73,8 @@ class Catalog:
                 for rank, listing in enumerate(self._listings):
                     for artifact in listing.files(version):
                         self._builder.consider(best, rank, artifact)
-            ordered = sorted(best.values(), key=lambda pair: pair[0])
+            wheels = {slot: pair for slot, pair in best.items() if pair[1].kind == "wheel"}
+            ordered = sorted((wheels or best).values(), key=lambda pair: pair[0])
             found = self._groups[public] = tuple(artifact for _, artifact in ordered)
         return found
 
@@ -122,13 +123,14 @@ class CatalogBuilder:
     """Decides about files for one target. ``exclude_newer`` is an aware datetime.
 
     ``hash_of`` computes the sha256 of a file that its channel gives none for; without it such a
-    file is rejected.
+    file is rejected. ``sources`` takes a source distribution where a release has no wheel.
     """
 
     target: Target
     rules: Rules
     exclude_newer: datetime | None = None
     hash_of: Callable[[Artifact], str] | None = None
+    sources: bool = False
     _requires_python: dict[str, bool] = field(default_factory=dict)
 
     def build(self, project: NormalizedName, listings: Sequence[Listing]) -> Catalog:
@@ -151,7 +153,9 @@ class CatalogBuilder:
 
     def _fits(self, artifact: Artifact) -> bool:
         """Whether ``reject`` has nothing against a file; quick, for pages of thousands."""
-        if artifact.kind == "sdist" or artifact.tags.isdisjoint(self.target.tags):
+        if artifact.kind == "sdist":
+            return self.sources and self.could_be_built(artifact) and artifact.sha256 is not None
+        if artifact.tags.isdisjoint(self.target.tags):
             return False
         return self.reject(artifact) is None
 
@@ -163,7 +167,7 @@ class CatalogBuilder:
         build tag wins.
         """
         ranks = self.target.tag_rank
-        tag = min(ranks[tag] for tag in artifact.tags if tag in ranks)
+        tag = min((ranks[tag] for tag in artifact.tags if tag in ranks), default=len(ranks))
         build = artifact.build or (-1, "")
         return (
             self.rules.cuda_rank(artifact),
@@ -179,6 +183,8 @@ class CatalogBuilder:
     def reject(self, artifact: Artifact) -> Reason | None:
         """What a file's name and its index row have against it; None when it can be used."""
         subject = artifact.release
+        if artifact.kind == "sdist" and self._fits(artifact):
+            return None
         if artifact.kind == "sdist":
             return Reason(
                 code=Code.SDIST_ONLY,
@@ -187,7 +193,7 @@ class CatalogBuilder:
                 found=f"a source distribution, {artifact.filename}",
                 evidence=f"files listed by channel {artifact.channel}",
                 remedy=f"build a wheel of {artifact.name} {artifact.version} and put it into a "
-                "directory given with --wheelhouse",
+                "directory given with --wheelhouse, or lock the source with --allow-sdist",
             )
         if self.exclude_newer is not None and self._is_too_new(artifact, self.exclude_newer):
             when = (

@@ -334,11 +334,14 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                     yield artifact
 
     def _is_second_rate(self, artifact: Artifact, preferred: Sequence[Version]) -> bool:
-        """Whether a build of torch stands behind older releases: it is for a higher CUDA minor.
+        """Whether a file stands behind older releases: a source distribution, which is not judged.
 
-        torch alone: a kernel package holds compiled code for its GPUs, and its newest release
-        matters more than what could be compiled at run time.
+        And a build of torch for a higher CUDA minor. torch alone: a kernel package holds compiled
+        code for its GPUs, and its newest release matters more than what could be compiled at run
+        time.
         """
+        if artifact.kind == "sdist" and artifact.version not in preferred:
+            return True
         return (
             artifact.name == TORCH
             and artifact.version not in preferred

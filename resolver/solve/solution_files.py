@@ -35,6 +35,19 @@ def file_remarks(artifact: Artifact, metadata: Metadata | Reason) -> list[Reason
     reasons = []
     if (empty := placeholder(artifact, metadata)) is not None:
         reasons.append(replace(empty, severity=Severity.WARNING))
+    if artifact.kind == "sdist":
+        reasons.append(
+            Reason(
+                code=Code.SDIST_ONLY,
+                severity=Severity.WARNING,
+                subject=subject,
+                needs="a wheel for this target, to be judged",
+                found=f"{artifact.filename}: built from source, not judged",
+                evidence=f"files listed by channel {artifact.channel}",
+                grade=Grade.ASSUMED,
+                remedy="build the wheel and give its directory with --wheelhouse",
+            )
+        )
     if artifact.yanked:
         reasons.append(
             Reason(

@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.pylock import Package, Pylock
+from packaging.pylock import Package, PackageSdist, Pylock
 from packaging.utils import canonicalize_name
 
 from resolver.errors import AbilockError, DamagedData
 from resolver.index.client import ChannelIndex
 from resolver.index.filename import parse_filename
 from resolver.index.wheelhouse import Fate, Progress, Wanted, Wheelhouse
-from resolver.lockfile.export_requirements import only_wheel
+from resolver.lockfile.export_requirements import only_file
 from resolver.lockfile.pylock import check_lock_name, load_lock, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.cuda import CudaVersion
@@ -88,7 +88,7 @@ def download(
 
 def _wanted(package: Package, directory: Path) -> Wanted:
     """The file of a package. Raises DamagedData for a lock that names none to be trusted."""
-    wheel = only_wheel(package)
+    wheel = only_file(package)
     filename = wheel.filename
     parsed = parse_filename(filename)
     if parsed is None or parsed.name != package.name:
@@ -145,8 +145,12 @@ def _by_path(lock: Pylock, wheelhouse: Path, base: Path) -> Pylock:
     """``lock`` with its files named by their path from ``base``."""
     packages = []
     for package in lock.packages:
-        wheel = only_wheel(package)
+        wheel = only_file(package)
         path = Path(os.path.relpath(wheelhouse / wheel.filename, base)).as_posix()
+        if isinstance(wheel, PackageSdist):
+            source = replace(wheel, name=wheel.filename, url=None, path=path)
+            packages.append(replace(package, sdist=source))
+            continue
         local = replace(wheel, name=wheel.filename, url=None, path=path)
         packages.append(replace(package, wheels=[local]))
     return replace(lock, packages=packages)

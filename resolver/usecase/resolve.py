@@ -28,7 +28,8 @@ class ResolveRequest:
     """What to lock, and for which machine. ``overrides`` replace what any package requires.
 
     ``notes`` go before those of the answer. Files uploaded after ``exclude_newer`` do not count.
-    ``fetch_hashes`` downloads files that no index gives a hash of.
+    ``fetch_hashes`` downloads files that no index gives a hash of; ``sources`` locks a source
+    distribution where a release has no wheel.
     """
 
     target: Target
@@ -37,6 +38,7 @@ class ResolveRequest:
     notes: tuple[str, ...] = ()
     exclude_newer: datetime | None = None
     fetch_hashes: bool = False
+    sources: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -117,6 +119,7 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
             exclude_newer=request.exclude_newer,
             named_tags=named_tags(wish.requirements),
             fetch_hashes=request.fetch_hashes,
+            sources=request.sources,
         )
 
     with open_at(request.target) as workspace:

@@ -260,6 +260,7 @@ class Session:
         exclude_newer: datetime | None = None,
         named_tags: tuple[str, ...] = (),
         fetch_hashes: bool = False,
+        sources: bool = False,
     ) -> Iterator[Workspace]:
         """A workspace over the user's indexes. ``base`` is a part of the session's.
 
@@ -303,6 +304,7 @@ class Session:
                         rules=rules,
                         exclude_newer=exclude_newer,
                         hash_of=connection.index.compute_sha256 if fetch_hashes else None,
+                        sources=sources,
                     ),
                     overrides=overrides or {},
                     together=lambda files: check_whole(base, target, files, evidence),

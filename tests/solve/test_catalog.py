@@ -100,7 +100,8 @@ REJECTED = [
             "a wheel",
             "a source distribution, a-1.0.tar.gz",
             "files listed by channel default",
-            "build a wheel of a 1.0 and put it into a directory given with --wheelhouse",
+            "build a wheel of a 1.0 and put it into a directory given with --wheelhouse, or "
+            "lock the source with --allow-sdist",
         ),
         id="sdist-only",
     ),

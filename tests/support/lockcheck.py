@@ -88,6 +88,11 @@ def check_text(
         wrong.append("a project is locked twice")
     facts: dict[str, Facts] = {}
     for name, package in packages.items():
+        if "sdist" in package:
+            # What will be built of it nobody knows: the lock itself says what it requires.
+            names = tuple(row["name"] for row in package.get("dependencies", ()))
+            facts[name] = Facts(name=name, version=package["version"], requires=names, python="")
+            continue
         (wheel,) = package["wheels"]
         _, version, _, tags = parse_wheel_filename(wheel["name"])
         if version != Version(package["version"]):
