@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from functools import lru_cache
+from collections.abc import Collection
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from packaging.utils import NormalizedName
@@ -53,17 +53,20 @@ class DirectorySnapshot:
 
     def channels(self, project: NormalizedName) -> tuple[str, ...]:
         """The channels with records of ``project``, sorted."""
-        suffix = f".{project}.jsonl"
-        names = {file.name.removesuffix(suffix) for file in self._files(f"*{suffix}")}
-        return tuple(sorted(name for name in names if "." not in name))
+        return self._channels.get(project, ())
 
     def projects(self) -> tuple[tuple[str, NormalizedName], ...]:
         """Every pair of channel and project with records, sorted."""
-        names = {file.name.removesuffix(".jsonl").partition(".") for file in self._files("*.jsonl")}
-        return tuple(sorted((channel, NormalizedName(project)) for channel, _, project in names))
+        return tuple(sorted((c, project) for project, has in self._channels.items() for c in has))
 
-    def _files(self, pattern: str) -> Iterator[Path]:
-        return (file for path in self._paths for file in path.glob(pattern))
+    @cached_property
+    def _channels(self) -> dict[NormalizedName, tuple[str, ...]]:
+        files = {file.name for path in self._paths for file in path.glob("*.jsonl")}
+        names = (name.removesuffix(".jsonl").partition(".") for name in sorted(files))
+        found: dict[NormalizedName, tuple[str, ...]] = {}
+        for channel, _, project in names:
+            found[NormalizedName(project)] = (*found.get(NormalizedName(project), ()), channel)
+        return found
 
     def records(self, channel: str, project: NormalizedName) -> tuple[Record, ...]:
         """The records of ``project`` on ``channel``, in file order."""

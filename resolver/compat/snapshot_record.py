@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_dependencies
+from resolver.model.filename import parse_filename
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,21 +104,21 @@ def make_record(
 
 def artifact_of(record: Record) -> Artifact:
     """The file, as a listing holds it. Raises ValueError when no tool can read its name."""
-    wheel = record.filename.endswith(".whl")
-    if wheel:
-        name, version, build, tags = parse_wheel_filename(record.filename)
-    else:
-        name, version = parse_sdist_filename(record.filename)
-        build, tags = (), frozenset()
+    parsed = parse_filename(record.filename)
+    if parsed is None:
+        # packaging says what is wrong, where it is not only unsafe to show.
+        parse = parse_wheel_filename if record.filename.endswith(".whl") else parse_sdist_filename
+        parse(record.filename)
+        raise ValueError(f"unsafe: {record.filename!r}")
     return Artifact(
         filename=record.filename,
-        name=name,
-        version=version,
-        kind="wheel" if wheel else "sdist",
+        name=parsed.name,
+        version=parsed.version,
+        kind=parsed.kind,
         channel=record.channel,
         origin="snapshot",
-        tags=tags,
-        build=build,
+        tags=parsed.tags,
+        build=parsed.build,
         url=record.url,
         sha256=record.sha256,
         size=record.size,
@@ -187,7 +189,7 @@ def parse_record(line: str) -> Record:
         channel=values["channel"],
         filename=values["filename"],
         project=canonicalize_name(values["project"]),
-        version=Version(values["version"]),
+        version=_version(values["version"]),
         source=values["source"],
         date=values["date"],
         directories=tuple(values.get("directories", ())),
@@ -203,6 +205,11 @@ def parse_record(line: str) -> Record:
         yanked_reason=values.get("yanked_reason"),
         note=values.get("note"),
     )
+
+
+@lru_cache(8192)
+def _version(text: str) -> Version:
+    return Version(text)
 
 
 def snapshot_file(channel: str, project: NormalizedName) -> str:

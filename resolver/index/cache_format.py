@@ -11,16 +11,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.errors import DamagedData
-from resolver.index.filename import parse_filename
-from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata
+from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata, VersionFiles
 from resolver.model.dependency import parse_dependencies
+from resolver.model.filename import parse_filename
 
 # File name, address, sha256, size, Requires-Python, yanked or why, time of upload, hash of the
 # metadata, alternates, rivals.
@@ -83,11 +82,11 @@ def parse_record(
     """
     try:
         skipped, index = json.loads(head)
-        makers = {}
+        files: dict[Version, VersionFiles] = {}
         total = begin = 0
         for text, count, length in index:
             end = begin + length
-            makers[Version(text)] = partial(_artifacts, body, begin, end, channel)
+            files[Version(text)] = _Rows(body, begin, end, channel)
             total += count
             begin = end
         if begin != len(body):
@@ -95,23 +94,37 @@ def parse_record(
         return Listing(
             project=project,
             channel=channel,
-            artifacts=LazyArtifacts(makers, total),
+            artifacts=LazyArtifacts(files, total),
             skipped=int(skipped),
         )
     except (ValueError, TypeError):
         return None
 
 
-def _artifacts(body: memoryview, begin: int, end: int, channel: str) -> tuple[Artifact, ...]:
-    """The files of one version. Raises DamagedData."""
-    try:
-        rows = json.loads(bytes(body[begin:end]))
-        return tuple(_artifact_of_row(row, channel) for row in rows)
-    except (ValueError, TypeError, IndexError) as error:
-        raise DamagedData(
-            "the cache holds rows that name no release files",
-            hint="run once with --no-cache, or remove the cache directory",
-        ) from error
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of one version in a body."""
+
+    body: memoryview
+    begin: int
+    end: int
+    channel: str
+
+    def make(self) -> tuple[Artifact, ...]:
+        try:
+            rows = json.loads(self._bytes())
+            return tuple(_artifact_of_row(row, self.channel) for row in rows)
+        except (ValueError, TypeError, IndexError) as error:
+            raise DamagedData(
+                "the cache holds rows that name no release files",
+                hint="run once with --no-cache, or remove the cache directory",
+            ) from error
+
+    def holds(self, sha256: str) -> bool:
+        return f'"{sha256}"'.encode() in self._bytes()
+
+    def _bytes(self) -> bytes:
+        return bytes(self.body[self.begin : self.end])
 
 
 def _artifact_of_row(row: Row, channel: str) -> Artifact:

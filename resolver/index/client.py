@@ -266,7 +266,7 @@ class ChannelIndex:
             item
             for item in recorded.artifacts
             if item.sha256 is None
-            or all(item.sha256 != file.sha256 for x in live for file in x.files(item.version))
+            or not any(listing.holds(item.version, item.sha256) for listing in live)
         ]
         listing = Listing(
             project=project,

@@ -13,9 +13,9 @@ from packaging.utils import NormalizedName
 
 from resolver.errors import NotAnIndexPage
 from resolver.files import open_regular, read_regular
-from resolver.index.filename import parse_filename
 from resolver.index.simple_page import Link, listing_of_links, parse_page
 from resolver.model.artifact import Artifact, Listing
+from resolver.model.filename import parse_filename
 
 _CHUNK = 1024 * 1024
 

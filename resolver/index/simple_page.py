@@ -19,9 +19,9 @@ from packaging.version import Version
 from resolver.errors import NotAnIndexPage
 from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.cache_format import Row
-from resolver.index.filename import parse_filename
 from resolver.index.html import Anchor, parse_html
 from resolver.model.artifact import Artifact, Listing
+from resolver.model.filename import parse_filename
 
 ACCEPT = (
     "application/vnd.pypi.simple.v1+json, "

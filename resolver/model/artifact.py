@@ -5,11 +5,11 @@ Sources: PEP 427 (wheel names), PEP 503, 592, 691, 700 (Simple API), PEP 658/714
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal, overload
+from typing import Literal, Protocol, overload
 
 from packaging.requirements import Requirement
 from packaging.tags import Tag
@@ -64,33 +64,45 @@ class Artifact:
         return self.kind == "wheel" and any(tag.platform != "any" for tag in self.tags)
 
 
+class VersionFiles(Protocol):
+    """The files of one version in a long listing."""
+
+    def make(self) -> tuple[Artifact, ...]:
+        """All of them. Raises DamagedData."""
+
+    def holds(self, sha256: str) -> bool:
+        """Whether one of them has this hash; makes none."""
+
+
 class LazyArtifacts(Sequence[Artifact]):
     """The files of a long listing, made when a version is asked for.
 
     Popular projects list thousands of files, of which a solve looks at one version's.
-    ``makers`` makes, by version, its files; the order is the mapping's. ``total`` files are made by
-    all of them.
+    ``files`` has them by version; the order is the mapping's. They are ``total`` in all.
     """
 
-    def __init__(
-        self, makers: Mapping[Version, Callable[[], tuple[Artifact, ...]]], total: int
-    ) -> None:
-        self._makers = makers
+    def __init__(self, files: Mapping[Version, VersionFiles], total: int) -> None:
+        self._files = files
         self._total = total
         self._made: dict[Version, tuple[Artifact, ...]] = {}
 
     @property
     def versions(self) -> Iterable[Version]:
         """Every version, each once."""
-        return self._makers.keys()
+        return self._files.keys()
 
     def of(self, version: Version) -> tuple[Artifact, ...]:
         """The files of one version; empty where there are none."""
         made = self._made.get(version)
         if made is None:
-            maker = self._makers.get(version)
-            made = self._made[version] = maker() if maker is not None else ()
+            files = self._files.get(version)
+            made = self._made[version] = files.make() if files is not None else ()
         return made
+
+    def holds(self, version: Version, sha256: str) -> bool:
+        """Whether a file of one version has this hash; makes none."""
+        files = self._files.get(version)
+        return files is not None and files.holds(sha256)
 
     @overload
     def __getitem__(self, index: int) -> Artifact: ...
@@ -100,7 +112,7 @@ class LazyArtifacts(Sequence[Artifact]):
         return tuple(self)[index]
 
     def __iter__(self) -> Iterator[Artifact]:
-        for version in self._makers:
+        for version in self._files:
             yield from self.of(version)
 
     def __len__(self) -> int:
@@ -140,6 +152,12 @@ class Listing:
         if isinstance(self.artifacts, LazyArtifacts):
             return self.artifacts.of(version)
         return self._grouped.get(version, ())
+
+    def holds(self, version: Version, sha256: str) -> bool:
+        """Whether a file of one version has this hash."""
+        if isinstance(self.artifacts, LazyArtifacts):
+            return self.artifacts.holds(version, sha256)
+        return any(artifact.sha256 == sha256 for artifact in self._grouped.get(version, ()))
 
     @cached_property
     def _grouped(self) -> dict[Version, list[Artifact]]:

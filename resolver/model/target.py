@@ -114,7 +114,18 @@ class Target:
 
     def holds(self, marker: Marker | None, extra: str = "") -> bool:
         """Whether a marker holds here; no marker always does."""
-        return marker is None or marker.evaluate({**self.environment, "extra": extra})
+        if marker is None:
+            return True
+        known = self._held.get((marker, extra))
+        if known is None:
+            known = marker.evaluate({**self.environment, "extra": extra})
+            self._held[marker, extra] = known
+        return known
+
+    @cached_property
+    def _held(self) -> dict[tuple[Marker, str], bool]:
+        """Markers that were evaluated: packages repeat each other's."""
+        return {}
 
     @cached_property
     def environment(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ def parse_version(text: str) -> Version | None:
 
 def public_of(version: Version) -> Version:
     """The release of a build: 2.9.1 of 2.9.1+cu130."""
-    return version.__replace__(local=None)
+    return version if version.local is None else version.__replace__(local=None)
 
 
 def is_exact(clause: Specifier) -> bool:

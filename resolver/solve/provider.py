@@ -81,6 +81,8 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self.forced = Forced()
         self.withheld = False
         self._order: dict[str, int] = {}
+        self._satisfied: dict[tuple[int, int], tuple[bool, Need, AnyCandidate]] = {}
+        self._named: dict[int, tuple[bool, Need]] = {}
         self._roots = {need.identifier: rank for rank, need in enumerate(ordered(problem.roots))}
         self._wanted_by: dict[str, list[Cause]] = defaultdict(list)
 
@@ -200,13 +202,19 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             rank = 4
         elif isinstance(needs[0], HostNeed):
             rank = 0
-        elif any(names_one(need) for need in needs):
+        elif any(map(self._names_one, needs)):
             rank = 1
         elif identifier in self._roots:
             rank = 2
         else:
             rank = 3
         return (rank, self._roots.get(identifier, 0), self._order.get(identifier, 0))
+
+    def _names_one(self, need: Need) -> bool:
+        known = self._named.get(id(need))
+        if known is None:
+            known = self._named[id(need)] = (names_one(need), need)
+        return known[0]
 
     def narrow_requirement_selection(
         self,
@@ -218,6 +226,8 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
     ) -> Iterable[str]:
         """Look first at what caused the last conflict, as pip does: it fails sooner."""
         names = list(identifiers)
+        if not backtrack_causes:
+            return names
         causes = {info.requirement.identifier for info in backtrack_causes}
         causes |= {info.parent.identifier for info in backtrack_causes if info.parent is not None}
         return [name for name in names if name in causes] or names
@@ -247,7 +257,13 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         """Whether a candidate that was found for other requirements satisfies this one too."""
         if isinstance(requirement, HostNeed) or isinstance(candidate, HostFact):
             return not (isinstance(requirement, HostNeed) and requirement.reason)
-        return accepts(requirement, candidate.artifact)
+        # resolvelib asks for every pin in every round; the values are kept, so an id stays theirs.
+        key = (id(requirement), id(candidate))
+        known = self._satisfied.get(key)
+        if known is None:
+            known = (accepts(requirement, candidate.artifact), requirement, candidate)
+            self._satisfied[key] = known
+        return known[0]
 
     def get_dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires. Learns whether it can be in a solution at all.
@@ -304,22 +320,32 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
                 yield artifact
             return
         wanted = [need.specifier for need in all_needs if isinstance(need, Wanted)]
+        others = [need for need in all_needs if not isinstance(need, Wanted)]
         preferred = self._problem.preferences.get(project, ())
         behind: list[Artifact] = []
-        for public in dict.fromkeys([*map(public_of, preferred), *catalog.publics]):
-            if not any(
-                all(specifier.contains(version, prereleases=True) for specifier in wanted)
+        publics: Iterable[Version] = catalog.publics
+        if preferred:
+            publics = dict.fromkeys([*map(public_of, preferred), *publics])
+        for public in publics:
+            fitting = [
+                version
                 for version in catalog.versions(public)
-            ):
+                if all(specifier.contains(version, prereleases=True) for specifier in wanted)
+            ]
+            if not fitting:
                 continue
             if not (anyhow or self._may_be(public, project, wanted)):
                 self.withheld = True
                 continue
             group = catalog.group(public)
-            if any(version in preferred for version in catalog.versions(public)):
+            if preferred and any(version in preferred for version in catalog.versions(public)):
                 group = tuple(sorted(group, key=lambda a: _rank(a.version, preferred)))
             for artifact in group:
-                if self._stands(artifact) and all(accepts(need, artifact) for need in all_needs):
+                if (
+                    artifact.version in fitting
+                    and self._stands(artifact)
+                    and all(accepts(need, artifact) for need in others)
+                ):
                     if self._is_second_rate(artifact, preferred):
                         behind.append(artifact)
                         continue

@@ -13,12 +13,12 @@ from packaging.utils import canonicalize_name
 
 from resolver.errors import AbilockError, DamagedData
 from resolver.index.client import ChannelIndex
-from resolver.index.filename import parse_filename
 from resolver.index.wheelhouse import Fate, Progress, Wanted, Wheelhouse
 from resolver.lockfile.export_requirements import only_file
 from resolver.lockfile.pylock import check_lock_name, load_lock, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.cuda import CudaVersion
+from resolver.model.filename import parse_filename
 from resolver.usecase.session import Session
 
 # Gives what is told while files arrive, for as long as they do.

@@ -15,12 +15,12 @@ from packaging.version import Version
 from resolver.errors import DamagedData, NotAnIndexPage, NotFound, Unreachable, UsageError
 from resolver.index.cache import Cache
 from resolver.index.client import ChannelIndex
-from resolver.index.filename import parse_filename
 from resolver.index.http import HttpClient
 from resolver.index.index_source import IndexSource, Role
 from resolver.index.settings import Settings
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import Channel
+from resolver.model.filename import parse_filename
 from tests.support.server import JSON, Reply, Server
 from tests.support.wheels import BuiltWheel, build_wheel
 

@@ -9,10 +9,10 @@ from packaging.version import Version
 
 from resolver.errors import AbilockError, DamagedData, NotFound, Unreachable
 from resolver.index.cache_format import dump_metadata, parse_metadata_record
-from resolver.index.filename import parse_filename
 from resolver.index.http import HttpClient
 from resolver.index.metadata import fetch_metadata, load_metadata, parse_metadata
 from resolver.model.artifact import Artifact, Metadata
+from resolver.model.filename import parse_filename
 from tests.support.server import Reply, Server, ranged
 from tests.support.wheels import BuiltWheel, build_wheel
 

@@ -20,9 +20,9 @@ from packaging.version import Version
 
 from resolver.errors import NotAnIndexPage
 from resolver.index.cache_format import Record, dump_listing, dump_rows, parse_record
-from resolver.index.filename import parse_filename
 from resolver.index.simple_page import parse_page, rows_of_page
 from resolver.model.artifact import Artifact, Listing
+from resolver.model.filename import parse_filename
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 URL = "https://index.example/simple/pkg/"
