@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from resolver.cli.plain_values import plain_help, take_plain_values
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -32,8 +34,15 @@ def load(part: Part) -> Any:
     if isinstance(found, typer.Typer):
         return get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command()(found)
-    return get_command(alone)
+    alone.command(cls=_Command)(found)
+    command = get_command(alone)
+    take_plain_values(command, found)
+    return command
+
+
+class _Command(TyperCommand):
+    def get_help_option(self, ctx: Any) -> Any:
+        return plain_help(super().get_help_option(ctx))
 
 
 class LazyGroup(TyperGroup):
@@ -46,6 +55,10 @@ class LazyGroup(TyperGroup):
         self.commands = {
             name: TyperCommand(name, help=part.help) for name, part in self.parts.items()
         }
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """``--help``."""
+        return plain_help(super().get_help_option(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is named, imported. Raises typer's UsageError where there is none."""

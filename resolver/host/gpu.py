@@ -7,7 +7,6 @@ of ``nvidia-smi --help-query-gpu``; the NVIDIA driver's README, "The /proc files
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -24,6 +24,9 @@ from resolver.files import read_start
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.version import parse_version
+
+if TYPE_CHECKING:
+    import ctypes
 
 _NAME = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _DRIVER = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
@@ -124,6 +127,8 @@ def _named(found: Accelerator, toolkits: Sequence[Toolkit], knowledge: Knowledge
 
 
 def _nvml(library: str = "libnvidia-ml.so.1") -> Accelerator | None:
+    import ctypes
+
     try:
         nvml = ctypes.CDLL(library)
         if nvml.nvmlInit_v2() != 0:
@@ -150,6 +155,8 @@ def _nvml(library: str = "libnvidia-ml.so.1") -> Accelerator | None:
 
 
 def _nvml_devices(nvml: ctypes.CDLL) -> Iterator[Device]:
+    import ctypes
+
     count = ctypes.c_uint()
     if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
         return

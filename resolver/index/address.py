@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import url2pathname
 
 _MISPLACED = re.compile(r"[^/@:\s]++:[^/@\s]*+@")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -80,4 +79,4 @@ def path_of(url: str) -> Path | None:
     parts = split_address(url)
     if parts is None or parts.netloc not in ("", "localhost"):
         return None
-    return Path(url2pathname(parts.path))
+    return Path(unquote(parts.path))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import netrc
-import ssl
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from resolver.errors import UsageError
 from resolver.files import read_regular
@@ -17,6 +16,10 @@ from resolver.index.keyring import AskKeyring
 from resolver.index.thread_pool import Once
 
 _MOST = 1 << 20  # of a .netrc
+
+if TYPE_CHECKING:
+    import netrc
+    import ssl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,8 @@ class Credentials:
     def _netrc_login(self, host: str, *, everywhere: bool) -> tuple[str, str] | None:
         if self._netrc_file is None:
             return None
+        import netrc
+
         with self._lock:
             if self._netrc is None:
                 try:
@@ -109,6 +114,8 @@ def _basic(user: str, password: str) -> str:
 
 def load_certificates(ca_file: Path) -> ssl.SSLContext:
     """A context that trusts the certificates of a file alone. Raises UsageError."""
+    import ssl
+
     try:
         read_regular(ca_file)
         return ssl.create_default_context(cafile=str(ca_file))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin
 
 from resolver.index.address import redact, split_address, strip_credentials
@@ -74,6 +72,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         pass
     try:
+        from email.utils import parsedate_to_datetime
+
         until = parsedate_to_datetime(text)
         return max(0.0, (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds())
     except (ValueError, TypeError):
@@ -99,6 +99,8 @@ def next_hop(here: str, location: str) -> str:
 
 def explain_error(error: Exception, where: str, bounds: Bounds) -> Failed:
     """Say what a failure of the transport means, without the words of the libraries."""
+    import ssl
+
     import httpx
 
     if isinstance(error, httpx.ConnectTimeout):

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from html import unescape
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -100,6 +99,8 @@ def parse_assets(body: bytes, *, url: str) -> list[Link]:
 
     Raises NotAnIndexPage where there is no link of an asset.
     """
+    from html import unescape
+
     links: list[Link] = []
     for match in _ROW.finditer(body.decode("utf-8", "replace")):
         if match["href"] is None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -328,6 +327,8 @@ class HttpClient:
     def _answer(
         self, url: str, headers: Mapping[str, str], *, asked: str
     ) -> Iterator[httpx.Response]:
+        import ssl
+
         import httpx
 
         origin = origin_of(url)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ from resolver.index.credential import load_certificates
 from resolver.index.fetch_failure import Bounds
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -62,6 +63,8 @@ def check_variables(
                 _check_proxy(name, value)
     name = "SSL_CERT_FILE"
     if certificates and (value := environ.get(name)):
+        import ssl
+
         try:
             return _load_context(value)
         except ssl.SSLError as error:
@@ -84,6 +87,8 @@ def _load_context(path: str) -> ssl.SSLContext:
     A connection that the collector closes in this thread leaves its error in OpenSSL's queue, where
     the next call finds it as its own: only the second failure is the file's.
     """
+    import ssl
+
     read_regular(path)
     try:
         return ssl.create_default_context(cafile=path)

@@ -7,7 +7,6 @@ Order and names are those of ``pip._internal.configuration``: global, user, site
 
 from __future__ import annotations
 
-import configparser
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,11 +22,6 @@ class _Value:
     text: str
     origin: str
     base: Path
-
-
-class _Parser(configparser.RawConfigParser):
-    def optionxform(self, optionstr: str) -> str:
-        return optionstr.lower().replace("_", "-").removeprefix("--")
 
 
 def load_pip_layer(host: Host) -> Layer:
@@ -71,12 +65,10 @@ def _items(values: dict[str, _Value], key: str) -> Iterator[tuple[_Value, str]]:
 def _values(host: Host) -> dict[str, _Value]:
     by_section: dict[str, dict[str, _Value]] = {"global": {}, "install": {}}
     for path in _files(host):
-        parser = _read(path)
-        for section, known in by_section.items():
-            if parser.has_section(section):
-                for key, text in parser.items(section):
-                    # pip takes relative paths from where it runs, not from the file's place.
-                    known[key] = _Value(text or "", f"{path} [{section}] {key}", host.cwd)
+        for section, key, text in _read(path):
+            if (known := by_section.get(section)) is not None:
+                # pip takes relative paths from where it runs, not from the file's place.
+                known[key] = _Value(text, f"{path} [{section}] {key}", host.cwd)
     variables = {
         name[4:].lower().replace("_", "-"): _Value(text, name, host.cwd)
         for name, text in host.environ.items()
@@ -86,18 +78,35 @@ def _values(host: Host) -> dict[str, _Value]:
     return {**by_section["global"], **by_section["install"], **variables}
 
 
-def _read(path: Path) -> _Parser:
-    parser = _Parser()
+def _read(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Section, key and value of each setting; nothing where there is no file."""
     try:
-        parser.read_string(read_text(path), source=str(path))
+        text = read_text(path)
     except (FileNotFoundError, NotADirectoryError):
-        pass
+        return
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    except (configparser.Error, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise UsageError(f"{path}: not a configuration of pip: {first}") from error
-    return parser
+    except UnicodeDecodeError as error:
+        raise _no_configuration(path, error) from error
+    import configparser
+
+    parser = configparser.RawConfigParser()
+    parser.optionxform = _key_of  # type: ignore[assignment,method-assign]  # as documented there
+    try:
+        parser.read_string(text, source=str(path))
+    except configparser.Error as error:
+        raise _no_configuration(path, error) from error
+    for section in parser.sections():
+        for key, value in parser.items(section):
+            yield section, key, value or ""
+
+
+def _key_of(name: str) -> str:
+    return name.lower().replace("_", "-").removeprefix("--")
+
+
+def _no_configuration(path: Path, error: Exception) -> UsageError:
+    return UsageError(f"{path}: not a configuration of pip: {str(error).splitlines()[0]}")
 
 
 def _files(host: Host) -> Iterator[Path]:

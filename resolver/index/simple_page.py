@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urljoin
 
 from packaging.utils import NormalizedName
@@ -19,9 +19,11 @@ from packaging.version import Version
 from resolver.errors import NotAnIndexPage
 from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.cache_format import Row
-from resolver.index.html import Anchor, parse_html
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.filename import parse_filename
+
+if TYPE_CHECKING:
+    from resolver.index.html import Anchor
 
 ACCEPT = (
     "application/vnd.pypi.simple.v1+json, "
@@ -259,6 +261,8 @@ def _time(text: object) -> str | None:
 
 def _links_of_html(body: bytes, content_type: str, url: str) -> tuple[list[Link], int]:
     shown = redact(url)
+    from resolver.index.html import parse_html
+
     page = parse_html(_decode(body, content_type))
     if not page.is_html:
         raise NotAnIndexPage(f"{shown}: neither HTML nor JSON of the Simple API", url=shown)

@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.library_search import LoaderHost
-from resolver.load.object_cache import DiskFiles
 from resolver.load.preload import TorchImport, import_torch
 from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
 from resolver.model.load_knowledge import PreloadRule
 from resolver.model.shared_object import SharedObject
 from resolver.model.stack import TORCH, is_torch
+
+if TYPE_CHECKING:
+    from resolver.load.object_cache import DiskFiles
 
 # Of a GPU machine: where it is not there, the driver is taken as there.
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")

@@ -77,6 +77,28 @@ def test_a_group_tells_of_its_commands_what_they_say() -> None:
             ["export", "--help"],
             {"rich", "resolver.compat.schema", "resolver.render.contract", "resolver.solve"},
         ),
+        (
+            [
+                "resolve",
+                "torch==2.9.1",
+                "--cuda",
+                "13.0",
+                "--arch",
+                "sm120",
+                "--offline",
+                "-o",
+                "-",
+            ],
+            # With the facts of the first run kept.
+            {"pydantic", "httpx", "ssl", "http.client", "sqlite3", "configparser", "ctypes"}
+            | {
+                "html.parser",
+                "rich",
+                "pysat",
+                "resolver.compat.schema",
+                "resolver.render.contract",
+            },
+        ),
     ],
 )
 def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]) -> None:
@@ -86,9 +108,10 @@ def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    for _ in range(2 if "resolve" in arguments else 1):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
     assert unneeded & set(done.stderr.split()) == set()
 
 
