@@ -12,7 +12,7 @@ from packaging.tags import Tag
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.compat import schema
+from resolver.compat import schema_tuple
 from resolver.compat.cuda_rules import toolkit_supports
 from resolver.compat.load_facts import PINS_SUFFIX, Problem, read_file
 from resolver.compat.snapshot_record import Record, artifact_of
@@ -32,7 +32,7 @@ _NOTHING = SpecifierSet("<0")
 def check_tuple(
     path: Path,
     name: str,
-    fact: schema.TupleFact,
+    fact: schema_tuple.TupleFact,
     channels: Mapping[str, Channel],
     releases: Mapping[CudaVersion, CudaRelease],
     records: Sequence[Record],
@@ -80,7 +80,7 @@ def check_tuple(
     yield from _check_pins(path, fact, records)
 
 
-def claims(fact: schema.TupleFact) -> Iterator[tuple[str, str]]:
+def claims(fact: schema_tuple.TupleFact) -> Iterator[tuple[str, str]]:
     """The Pythons and machines that a tuple speaks for."""
     pythons = [p for p in PYTHONS if fact.python is None or fact.python.contains(f"{p}.0")]
     for python in pythons:
@@ -121,7 +121,7 @@ def _fits(records: Sequence[Record], version: Version, python: str, machine: str
     )
 
 
-def _check_reason(name: str, fact: schema.TupleFact) -> Iterator[Problem]:
+def _check_reason(name: str, fact: schema_tuple.TupleFact) -> Iterator[Problem]:
     if fact.reason is None:
         return
     reason = fact.reason.value()
@@ -145,11 +145,13 @@ def _check_reason(name: str, fact: schema.TupleFact) -> Iterator[Problem]:
         )
 
 
-def _check_pins(path: Path, fact: schema.TupleFact, records: Sequence[Record]) -> Iterator[Problem]:
+def _check_pins(
+    path: Path, fact: schema_tuple.TupleFact, records: Sequence[Record]
+) -> Iterator[Problem]:
     name = f"tuples/{fact.id}{PINS_SUFFIX}"
     if not (path / name).exists():
         return
-    loaded = read_file(path, name, schema.PinsFile)
+    loaded = read_file(path, name, schema_tuple.PinsFile)
     if isinstance(loaded, tuple):
         yield from loaded
         return

@@ -174,12 +174,12 @@ def load_rows(
 
 
 def _load_tuples(layers: Layers) -> tuple[KnownTuple, ...]:
-    from resolver.compat import schema
+    from resolver.compat import schema_tuple
 
     tuples: dict[str, KnownTuple] = {}
     for number, layer in enumerate(layers):
         for name in tuple_files(layer):
-            fact = load_file(layer, name, schema.TupleFact)
+            fact = load_file(layer, name, schema_tuple.TupleFact)
             # Pins are those of these packages: a layer below knows of others.
             pins = [load_pins(above, fact.id) for above in layers[number:]]
             tuples[fact.id] = fact.value(next((found for found in reversed(pins) if found), ()))
@@ -199,12 +199,12 @@ def tuple_files(path: Path) -> tuple[str, ...]:
 
 def load_pins(path: Path, tuple_id: str) -> tuple[Requirement, ...]:
     """The pins of a tuple, empty while none were generated."""
-    from resolver.compat import schema
+    from resolver.compat import schema_tuple
 
     name = f"tuples/{tuple_id}{PINS_SUFFIX}"
     if not (path / name).exists():
         return ()
-    return tuple(load_file(path, name, schema.PinsFile).pins)
+    return tuple(load_file(path, name, schema_tuple.PinsFile).pins)
 
 
 def load_file(path: Path, name: str, model: type[M]) -> M:

@@ -8,12 +8,9 @@ the program speaks in through ``value()``. The files are described in ``docs/kno
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from packaging.requirements import Requirement
-from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import Version
+from packaging.utils import NormalizedName
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -30,7 +27,6 @@ from resolver.compat.toml_field import (
     CudaText,
     Machine,
     Name,
-    RequirementText,
     Slug,
     SpecifierText,
     Text,
@@ -45,13 +41,11 @@ from resolver.model.knowledge import (
     CudaRelease,
     DeclaredPair,
     Gpu,
-    KnownTuple,
     Library,
     SkewGroup,
     Successor,
 )
-from resolver.model.reason import Code, Grade, Reason, Severity
-from resolver.model.release import Named, Release, Subject
+from resolver.model.reason import Grade
 
 
 class Model(BaseModel):
@@ -266,121 +260,6 @@ class SuccessorFact(Fact):
             since=self.since,
             source=self.source,
         )
-
-
-class ReasonFact(Model):
-    """The ``[reason]`` of a known-bad tuple; the fields are those of ``model.reason.Reason``."""
-
-    code: Code
-    severity: Severity = Severity.FATAL
-    grade: Grade
-    subject: Text
-    object: Text | None = None
-    member: Text | None = None
-    needs: Text
-    found: Text
-    symbols: tuple[Text, ...] = ()
-    works_with: Text | None = None
-    evidence: Text
-    remedy: Text
-
-    def value(self) -> Reason:
-        """As the rest of the program knows it."""
-        return Reason(
-            code=self.code,
-            subject=_parse_subject(self.subject),
-            needs=self.needs,
-            found=self.found,
-            evidence=self.evidence,
-            severity=self.severity,
-            grade=self.grade,
-            object=None if self.object is None else _parse_subject(self.object),
-            member=self.member,
-            symbols=self.symbols,
-            works_with=self.works_with,
-            remedy=self.remedy,
-        )
-
-
-def _parse_subject(text: str) -> Subject:
-    """``torch 2.10.0`` as a release, whatever else as what it is."""
-    name, _, rest = text.partition(" ")
-    release = Release.of(canonicalize_name(name), rest)
-    if isinstance(release.version, Version) and str(release) == text:
-        return release
-    return Named(name, rest)
-
-
-class TupleFact(Fact):
-    """One file of ``tuples/``; the file's name is its id."""
-
-    title: Text
-    verdict: Literal["good", "bad"]
-    grade: Grade
-    source: Text
-    cuda: tuple[CudaText, ...] = ()
-    archs: tuple[ArchText, ...] = ()
-    machines: tuple[Machine, ...] = ()
-    python: SpecifierText | None = None
-    exclude_newer: datetime.date | None = None
-    anchor: Name | None = None
-    packages: Annotated[Mapping[Name, VersionText], AfterValidator(some)]
-    packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
-    channels: Mapping[Name, Slug] = {}
-    notes: tuple[Text, ...] = ()
-    remedies: tuple[Text, ...] = ()
-    reason: ReasonFact | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> TupleFact:
-        if (self.verdict == "bad") != (self.reason is not None):
-            raise ValueError("a bad tuple has a [reason], a good one has none")
-        if self.verdict == "good" and self.exclude_newer is None:
-            raise ValueError("a good tuple has exclude-newer, the day its pins are solved on")
-        listed = set(self.packages).union(*self.packages_by_machine.values())
-        if unknown := sorted(set(self.channels) - listed):
-            raise ValueError(f"channels names {unknown[0]}, which is not among the packages")
-        if (self.verdict == "good") != (self.anchor is not None):
-            raise ValueError(
-                "a good tuple has an anchor, the package a request must name; a bad one has none"
-            )
-        if self.anchor is not None and self.anchor not in self.packages:
-            raise ValueError(f"the anchor {self.anchor} is not among the packages")
-        return self
-
-    def value(self, pins: tuple[Requirement, ...] = ()) -> KnownTuple:
-        """As the rest of the program knows it, with the pins of its pins file."""
-        return KnownTuple(
-            id=self.id,
-            title=self.title,
-            verdict=self.verdict,
-            grade=self.grade,
-            date=self.date.isoformat(),
-            source=self.source,
-            packages=dict(sorted(self.packages.items())),
-            cuda=self.cuda,
-            archs=self.archs,
-            machines=self.machines,
-            python=self.python,
-            pins=pins,
-            reason=self.reason.value() if self.reason else None,
-            notes=self.notes,
-            remedies=self.remedies,
-            exclude_newer=self.exclude_newer.isoformat() if self.exclude_newer else None,
-            anchor=self.anchor,
-            packages_by_machine={
-                machine: dict(sorted(changes.items()))
-                for machine, changes in sorted(self.packages_by_machine.items())
-            },
-            channels=dict(sorted(self.channels.items())),
-        )
-
-
-class PinsFile(Model):
-    """A generated ``tuples/<id>.pins.toml``: the closure of a good tuple."""
-
-    tuple: Slug
-    pins: Annotated[list[RequirementText], AfterValidator(some)]
 
 
 class ChannelsFile(Model):

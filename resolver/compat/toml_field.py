@@ -13,15 +13,16 @@ from packaging.version import Version
 from pydantic import BeforeValidator, Field
 
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.version import parse_version
 
 T = TypeVar("T", bound=Collection[Any])
 
 
 def _parse_version(value: object) -> Version:
-    try:
-        return Version(_text(value))
-    except ValueError as error:  # InvalidVersion, or too long a number
-        raise ValueError(f"not a version: {value!r}") from error
+    version = parse_version(_text(value))
+    if version is None:
+        raise ValueError(f"not a version: {value!r}")
+    return version
 
 
 def _parse_specifier(value: object) -> SpecifierSet:

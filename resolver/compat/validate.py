@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resolver.compat import schema, schema_load, schema_message
+from resolver.compat import schema, schema_load, schema_message, schema_tuple
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
 from resolver.compat.load_facts import (
@@ -57,7 +57,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     messages = read("messages.toml", schema_message.MessagesFile)
     modules = read("modules.toml", schema_message.ModulesFile)
     natives = read("natives.toml", schema_load.NativesFile)
-    tuples = [(name, read(name, schema.TupleFact)) for name in tuple_files(path)]
+    tuples = [(name, read(name, schema_tuple.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
         *(("cuda.toml", fact) for fact in (cuda.release if cuda else ())),
@@ -94,7 +94,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     for name, fact in facts:
         if isinstance(fact, schema.BuildFact):
             problems += _check_build(name, fact, set(known_channels), set(releases))
-        if isinstance(fact, schema.TupleFact):
+        if isinstance(fact, schema_tuple.TupleFact):
             problems += check_tuple(path, name, fact, known_channels, releases, held)
     problems += _check_strays(path, names)
     return sorted(set(problems), key=lambda p: (p.file, p.id, p.what))

@@ -21,7 +21,8 @@ from packaging.utils import NormalizedName
 
 from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
-from resolver.solve.provider import Provider, accepts
+from resolver.solve.problem import accepts
+from resolver.solve.provider import Provider
 from resolver.solve.sat import AtMostOne, Sat
 from resolver.solve.solution_rules import Nogood
 

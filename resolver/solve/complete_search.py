@@ -15,7 +15,8 @@ from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
 from resolver.solve.prerelease import licensed
 from resolver.solve.probe import probe
-from resolver.solve.provider import Problem, Provider, names_one, ordered
+from resolver.solve.problem import Problem, names_one, ordered
+from resolver.solve.provider import Provider
 from resolver.solve.sat import Sat
 from resolver.solve.solution import Solution
 from resolver.solve.solution_rules import Nogood

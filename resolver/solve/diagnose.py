@@ -27,9 +27,10 @@ from resolver.solve.failure_chain import find_chain
 from resolver.solve.minimal_facts import Edge, Fact, Leaves, find_leaves
 from resolver.solve.phantom import not_shown, some_versions
 from resolver.solve.probe import probe
+from resolver.solve.problem import Problem, names_one
 from resolver.solve.propagate import Cause
 from resolver.solve.prove import prove
-from resolver.solve.provider import Problem, Provider, names_one
+from resolver.solve.provider import Provider
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution_rules import Learned
 from resolver.solve.workspace import Workspace

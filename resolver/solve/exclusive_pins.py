@@ -12,7 +12,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Need, Wanted
 from resolver.solve.probe import probe
-from resolver.solve.provider import Problem
+from resolver.solve.problem import Problem
 from resolver.solve.search import solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace

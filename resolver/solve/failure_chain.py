@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Need, Same, Wanted
+from resolver.solve.problem import Problem
 from resolver.solve.propagate import Cause
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.provider import Provider
 from resolver.solve.search import Failure
 from resolver.solve.workspace import Workspace
 

@@ -20,7 +20,7 @@ from resolver.model.reason import Grade, Severity
 from resolver.model.target import Target
 from resolver.model.version import public_of
 from resolver.solve.candidate import Wanted
-from resolver.solve.provider import Problem
+from resolver.solve.problem import Problem
 from resolver.solve.request import Request
 from resolver.solve.search import Failure
 

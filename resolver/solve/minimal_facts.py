@@ -15,7 +15,8 @@ from packaging.utils import NormalizedName
 from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same, Wanted
 from resolver.solve.clauses import Clauses
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.problem import Problem
+from resolver.solve.provider import Provider
 from resolver.solve.sat import Sat
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution_rules import Learned, Nogood

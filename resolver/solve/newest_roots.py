@@ -11,7 +11,8 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import Wanted
 from resolver.solve.complete_search import solve_completely
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.problem import Problem
+from resolver.solve.provider import Provider
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from resolver.model.host_need import HostNeed
 from resolver.model.reason import Reason
-from resolver.solve.provider import Problem
+from resolver.solve.problem import Problem
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace

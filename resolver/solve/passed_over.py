@@ -15,7 +15,7 @@ from resolver.model.reason import Code, Reason, Severity
 from resolver.model.release import Release, Subject
 from resolver.model.version import public_of
 from resolver.solve.candidate import Bound, Need, Wanted
-from resolver.solve.provider import Problem, names_one
+from resolver.solve.problem import Problem, names_one
 from resolver.solve.request import Request
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution

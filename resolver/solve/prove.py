@@ -20,7 +20,8 @@ from resolver.model.reason import Reason
 from resolver.model.version import public_of
 from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.minimal_facts import Edge, Fact, Leaves
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.problem import Problem
+from resolver.solve.provider import Provider
 from resolver.solve.workspace import Workspace
 
 _MAX_DEPTH = 12

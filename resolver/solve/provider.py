@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
@@ -17,46 +16,15 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host_need import BYTES, CUDA, FILE, HostNeed
 from resolver.model.reason import Grade
 from resolver.model.stack import TORCH
-from resolver.model.version import is_exact, public_of
-from resolver.solve.candidate import AnyCandidate, Bound, Candidate, HostFact, Need, Same, Wanted
-from resolver.solve.catalog import placeholder
+from resolver.model.version import public_of
+from resolver.solve.candidate import AnyCandidate, Candidate, HostFact, Need, Same, Wanted
+from resolver.solve.file_reason import placeholder
 from resolver.solve.phantom import find_phantoms
+from resolver.solve.problem import Problem, accepts, names_exactly, names_one, ordered
 from resolver.solve.propagate import Cause, Forced
-from resolver.solve.solution_rules import AfterRule
 from resolver.solve.workspace import Workspace
 
 Information = RequirementInformation[Need, AnyCandidate]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """One thing to solve.
-
-    ``constraints`` narrow a project wherever it comes from without asking for it.
-    ``preferences`` name, by project, the versions to try first. ``bounds`` are what curated facts
-    forbid beside one version of a project, or, as a HostNeed, that version itself. ``after`` are
-    rules over whole solutions. ``trust`` is how little of the bytes of a project's files may be
-    known where they link with torch; else they must be read, or their metadata say which torch they
-    are for. With ``hope`` what could not be looked at fits, and what a partial snapshot lacks is
-    there. ``record`` is told each candidate whose requirements are read; ``known`` are all there
-    are, where a proof leaves out the others. ``stated`` are constraints that do not count but name
-    yanked files. ``undecided`` says not to ask resolvelib again.
-    """
-
-    roots: tuple[Need, ...]
-    constraints: Mapping[NormalizedName, tuple[Wanted, ...]] = field(default_factory=dict)
-    preferences: Mapping[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
-    bounds: Mapping[NormalizedName, tuple[tuple[Version, Bound | HostNeed], ...]] = field(
-        default_factory=dict
-    )
-    after: tuple[AfterRule, ...] = ()
-    pre: bool = False
-    trust: Mapping[NormalizedName, Grade] = field(default_factory=dict)
-    hope: bool = False
-    undecided: bool = False
-    record: Callable[[AnyCandidate], object] | None = None
-    known: Mapping[AnyCandidate, tuple[Need, ...]] | None = None
-    stated: Mapping[NormalizedName, tuple[Wanted, ...]] = field(default_factory=dict)
 
 
 class Restart(Exception):
@@ -166,7 +134,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         """A placeholder is no answer to a request for its project, but to one for that release."""
         stated = list(self._stated(artifact.name))
         if artifact.name in self._roots and not any(
-            _names_exactly(specifier, artifact.version) for specifier in stated
+            names_exactly(specifier, artifact.version) for specifier in stated
         ):
             reason = placeholder(artifact, self._workspace.metadata(artifact))
             if reason is not None:
@@ -401,7 +369,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         As in uv: a dependency's pin takes none, since its publisher did not mean this machine.
         """
         return not artifact.yanked or any(
-            _names_exactly(specifier, artifact.version) for specifier in self._stated(artifact.name)
+            names_exactly(specifier, artifact.version) for specifier in self._stated(artifact.name)
         )
 
     def _stated(self, project: NormalizedName) -> Iterator[SpecifierSet]:
@@ -418,42 +386,8 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             yield override.specifier
 
 
-def ordered(roots: Sequence[Need]) -> list[Need]:
-    """The roots in the order of their decisions: as given, but torch last.
-
-    The newest extension with the torch it was built for beats the newest torch with an old one.
-    """
-    return sorted(roots, key=lambda need: need.identifier.partition("[")[0] == TORCH)
-
-
-def accepts(need: Need, artifact: Artifact) -> bool:
-    """Whether a file satisfies a requirement, pre-releases and yanked files apart."""
-    match need:
-        case Wanted():
-            return need.specifier.contains(artifact.version, prereleases=True)
-        case Same():
-            return need.candidate.key == Candidate.of(artifact).key
-        case Bound():
-            return need.accepts(artifact)
-        case HostNeed():
-            return need.reason is None
-
-
 def _rank(version: Version, preferred: Sequence[Version]) -> int:
     return preferred.index(version) if version in preferred else len(preferred)
-
-
-def names_one(need: Need) -> bool:
-    """Whether a requirement names one version."""
-    if isinstance(need, Same):
-        return True
-    return isinstance(need, Wanted) and any(map(is_exact, need.specifier))
-
-
-def _names_exactly(specifier: SpecifierSet, version: Version) -> bool:
-    return any(
-        is_exact(clause) and clause.contains(version, prereleases=True) for clause in specifier
-    )
 
 
 def _is_only_recorded(artifact: Artifact) -> bool:

@@ -11,8 +11,9 @@ from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooD
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
 from resolver.solve.complete_search import solve_completely
 from resolver.solve.prerelease import licensed
+from resolver.solve.problem import Problem
 from resolver.solve.propagate import Cause, Forced, propagate
-from resolver.solve.provider import Problem, Provider, Restart
+from resolver.solve.provider import Provider, Restart
 from resolver.solve.solution import Solution
 from resolver.solve.solution_rules import Nogood
 from resolver.solve.workspace import Workspace

@@ -12,7 +12,7 @@ from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Need, Wanted
-from resolver.solve.catalog import placeholder
+from resolver.solve.file_reason import placeholder
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace
 

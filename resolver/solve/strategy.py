@@ -22,7 +22,7 @@ from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.import_guard import Guarded
 from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
 from resolver.solve.open_question import find_open
-from resolver.solve.provider import Problem
+from resolver.solve.problem import Problem
 from resolver.solve.request import Request
 from resolver.solve.search import Failure, solve
 from resolver.solve.set_rules import Loads, Verified, pairs_of

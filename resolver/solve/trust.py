@@ -14,7 +14,7 @@ from packaging.utils import NormalizedName
 
 from resolver.model.reason import Grade
 from resolver.solve.newest_roots import solve_newest
-from resolver.solve.provider import Problem
+from resolver.solve.problem import Problem
 from resolver.solve.search import Failure
 from resolver.solve.solution import Solution
 from resolver.solve.workspace import Workspace

@@ -22,7 +22,8 @@ from resolver.model.release import Named, Release
 from resolver.model.target import Target
 from resolver.model.version import public_of
 from resolver.solve.candidate import Need, Wanted
-from resolver.solve.catalog import Catalog, CatalogBuilder, unreadable_metadata
+from resolver.solve.catalog import Catalog, CatalogBuilder
+from resolver.solve.file_reason import unreadable_metadata
 from resolver.solve.ports import Evidence, Index, Rules
 
 # nvidia-cublas-cu12, cuda-bindings, cupy-cuda13x, triton: what belongs to a CUDA build.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.compat import schema
+from resolver.compat import schema, schema_tuple
 from resolver.compat.load_facts import Problem, read_file
 from tests.compat.conftest import (
     BAD,
@@ -32,8 +32,8 @@ FORMS: dict[str, tuple[str, type[schema.Model]]] = {
     "pairs.toml": (PAIRS, schema.PairsFile),
     "successors.toml": (SUCCESSORS, schema.SuccessorsFile),
     "libraries.toml": (LIBRARIES, schema.LibrariesFile),
-    "good.toml": (GOOD, schema.TupleFact),
-    "bad.toml": (BAD, schema.TupleFact),
+    "good.toml": (GOOD, schema_tuple.TupleFact),
+    "bad.toml": (BAD, schema_tuple.TupleFact),
 }
 
 CODES = (
@@ -179,7 +179,7 @@ def test_a_key_that_is_not_listed_is_an_error(tmp_path: Path) -> None:
 
 def test_a_reason_is_one_of_the_closed_set(tmp_path: Path) -> None:
     text = BAD.replace('"missing-symbol"', '"broken"')
-    (problem,) = problems(tmp_path, "bad.toml", text, schema.TupleFact)
+    (problem,) = problems(tmp_path, "bad.toml", text, schema_tuple.TupleFact)
     assert problem.what.startswith(f"reason.code: Input should be {CODES}")
 
 
@@ -193,5 +193,5 @@ def test_text_that_is_no_toml(tmp_path: Path) -> None:
 
 def test_a_pin_is_a_requirement(tmp_path: Path) -> None:
     text = 'tuple = "good"\npins = ["torch=2"]\n'
-    (problem,) = problems(tmp_path, "good.pins.toml", text, schema.PinsFile)
+    (problem,) = problems(tmp_path, "good.pins.toml", text, schema_tuple.PinsFile)
     assert problem.what == "pins[0]: not a requirement: 'torch=2'"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from resolver.solve.problem import Problem
 from resolver.solve.propagate import Forced, propagate
-from resolver.solve.provider import Problem, Provider
+from resolver.solve.provider import Provider
 from resolver.solve.search import Failure, solve
 from resolver.solve.strategy import roots_of
 from resolver.solve.workspace import Workspace
