@@ -48,7 +48,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
         }
     ),
     "resolver.model.load_knowledge": frozenset(
-        {"LoadRule", "Preload", "PreloadRule", "SystemLibrary"}
+        {"LoadRule", "NativeProjects", "Preload", "PreloadRule", "SystemLibrary"}
     ),
     "resolver.model.message": frozenset({"Message"}),
     "resolver.model.template": frozenset({"Template", "Variable"}),

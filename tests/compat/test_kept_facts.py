@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -36,17 +38,23 @@ def test_what_ships_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     names = [field.name for field in fields(Knowledge) if field.name != "snapshot"]
     assert [getattr(first, name) for name in names] == [getattr(second, name) for name in names]
     assert list(first.cuda) == list(second.cuda)
-    rules = KnowledgeBase(cache_dir=tmp_path)
-    again = KnowledgeBase(cache_dir=tmp_path)
-    assert rules.load_rules == again.load_rules == KnowledgeBase().load_rules
-    assert rules.preloads == again.preloads == KnowledgeBase().preloads
-    assert rules.system_libraries == again.system_libraries == KnowledgeBase().system_libraries
-    assert {path.name for path in (tmp_path / "facts").iterdir()} == {
-        "knowledge.pickle",
-        "load_rules.pickle",
-        "preloads.pickle",
-        "system_libraries.pickle",
-    }
+
+
+PARTS = ("load_rules", "preloads", "system_libraries", "messages", "modules", "natives")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_comes_back(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
+    assert (tmp_path / "facts" / f"{part}.pickle").exists()
+    assert made == getattr(KnowledgeBase(), part)
+    monkeypatch.setattr(load_facts, "read_file", lambda *_: pytest.fail("read again"))
+    assert getattr(KnowledgeBase(cache_dir=tmp_path), part) == made
+
+
+def test_every_part_is_among_these() -> None:
+    source = inspect.getsource(KnowledgeBase)
+    assert set(re.findall(r'self\._kept\("(\w+)"', source)) == {*PARTS}
 
 
 def test_a_changed_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
