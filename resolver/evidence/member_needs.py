@@ -189,7 +189,10 @@ class MemberNeeds:
         return f"{held}: serves {self._target.archs_text}"
 
     def _majors(self, row: MemberLink, link: WheelLink) -> Iterator[tuple[str, int]]:
-        """The CUDA libraries a member needs that belong to one major alone, with that major."""
+        """The CUDA libraries a member needs that tell its major, with that major.
+
+        Those of one major alone, and those of several of which the target's is none.
+        """
         if row.member.facts is None:
             return
         own = {other.member.path.rsplit("/", 1)[-1] for other in link.members}
@@ -199,8 +202,8 @@ class MemberNeeds:
             majors = self._sonames.get(soname)
             if majors is None and (match := _RUNTIME.match(soname)):
                 majors = frozenset({int(match[1])})
-            if majors is not None and len(majors) == 1:
-                yield soname, next(iter(majors))
+            if majors and (len(majors) == 1 or self._target.cuda.major not in majors):
+                yield soname, max(majors)
 
     @cached_property
     def _sonames(self) -> dict[str, frozenset[int]]:

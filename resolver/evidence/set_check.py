@@ -12,7 +12,8 @@ from resolver.abi.link import WheelLink
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
 from resolver.load.preload import find_rule
-from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
+from resolver.load.set_closure import WheelInSet, WheelMember
+from resolver.load.wheel_set import check_set
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Reason
 from resolver.model.release import Release
@@ -53,6 +54,7 @@ def check_whole(
             name=artifact.name,
             subject=artifact.release,
             filename=artifact.filename,
+            is_native=artifact.is_native,
             members=tuple(_members(links.link_of(artifact), target, torch)),
         )
         for artifact in files
@@ -82,7 +84,10 @@ def _members(
             path=row.member.path,
             needed=facts.needed,
             versions=facts.versions,
-            finds_own=bool(facts.runpath or facts.rpath),
+            paths=(*facts.rpath, *facts.runpath),
             load="required" if role is None else role.kind,
             group="" if role is None else role.group,
+            choice="" if role is None else role.choice,
+            optional=role is not None and role.optional,
+            curated=role is not None,
         )

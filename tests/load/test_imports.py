@@ -44,7 +44,6 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 # What abilock does not know yet: where an answer turns right, its line goes.
 OPEN = {
     ("2.15.0", "bitsandbytes==0.48.1"): "opened by the name of torch's CUDA, which is not there",
-    ("2.15.0", "torchcodec==0.11.0"): "NPP is brought by nobody",
 }
 
 

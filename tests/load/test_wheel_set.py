@@ -7,7 +7,8 @@ from packaging.version import Version
 
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.preload import find_rule
-from resolver.load.wheel_set import WheelInSet, WheelMember, check_set
+from resolver.load.set_closure import WheelInSet, WheelMember, brings
+from resolver.load.wheel_set import check_set
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.reason import Reason
 from resolver.model.target import Target
@@ -51,7 +52,7 @@ def test_a_set_that_fits() -> None:
 
 
 def test_a_library_that_no_wheel_brings() -> None:
-    assert check(member("libcublas.so.13")) == [
+    assert check(member("libtorch.so", "libcublas.so.13")) == [
         (
             "missing-library",
             "fatal",
@@ -59,8 +60,8 @@ def test_a_library_that_no_wheel_brings() -> None:
             "add nvidia-cublas to the requirements",
         )
     ]
-    assert check(member("libcublas.so.13"), complete=False) == []
-    assert check(member("libcublas.so.13", load="optional"))[0][1] == "degraded"
+    assert check(member("libtorch.so", "libcublas.so.13"), complete=False) == []
+    assert check(member("libtorch.so", "libcublas.so.13", load="optional"))[0][1] == "degraded"
 
 
 def test_another_major_is_told_elsewhere() -> None:
@@ -82,7 +83,7 @@ def test_a_leftover_that_torch_loads_first(torch: str, told: bool) -> None:
 
 def test_a_directory_of_its_own_is_searched_too() -> None:
     names = (*NAMES, "nvidia-cuda-nvrtc-cu12")
-    assert check(member("libnvrtc.so.13", finds_own=True), names=names) == []
+    assert check(member("libnvrtc.so.13", paths=("$ORIGIN/../nvidia/cu13/lib",)), names=names) == []
 
 
 def test_a_torch_that_does_not_preload() -> None:
@@ -116,3 +117,88 @@ def test_alternatives_are_told_once() -> None:
 def test_a_c_library_that_is_too_old() -> None:
     (found,) = check(member(versions=(("libc.so.6", "GLIBC_2.34"), ("libc.so.6", "GLIBC_2.9"))))
     assert found[:3] == ("symbol-version-too-new", "fatal", "GLIBC_2.34 of libc.so.6")
+
+
+# who brings what, and whether the loader finds it
+
+
+def test_a_directory_that_the_loader_does_not_search() -> None:
+    npp = member("libtorch.so", "libnppicc.so.13")
+    (found,) = check(npp)
+    assert found == (
+        "missing-library",
+        "fatal",
+        "libnppicc.so.13",
+        "add nvidia-npp to the requirements and site-packages/nvidia/cu13/lib to "
+        "LD_LIBRARY_PATH, where the loader does not look by itself, or have a CUDA 13 toolkit in "
+        "ld.so.cache",
+    )
+    (held,) = check(npp, names=(*NAMES, "nvidia-npp"))
+    assert held[:2] == ("missing-library", "warning")
+    there = member("libtorch.so", "libnppicc.so.13", paths=("$ORIGIN/../nvidia/cu13/lib",))
+    assert check(there, names=(*NAMES, "nvidia-npp")) == []
+    assert check(there)[0][3] == "add nvidia-npp to the requirements"
+
+
+def test_alternatives_that_all_lack_a_library() -> None:
+    def core(choice: str, *needed: str) -> WheelMember:
+        return member(
+            "libtorch.so", *needed, load="one-of", group="ffmpeg", choice=choice, curated=True
+        )
+
+    lacking = [core(choice, "libnppicc.so.13") for choice in ("4", "5")]
+    (found,) = check(*lacking)
+    assert found[:3] == ("missing-library", "fatal", "libnppicc.so.13")
+    assert check(*lacking, core("6")) == []
+
+
+def test_a_wheel_that_has_nothing_to_do_with_torch_leaves_it_to_the_machine() -> None:
+    (found,) = check(member("libnppicc.so.13"))
+    assert found[:2] == ("missing-library", "warning")
+    assert check(member("libnppicc.so.13", curated=True))[0][1] == "fatal"
+
+
+def test_a_release_that_no_longer_brings_it() -> None:
+    wheels = [
+        WheelInSet(
+            name="nvidia-cudnn-cu13",
+            subject=named("nvidia-cudnn-cu13 9.13.0.50"),
+            filename="cudnn.whl",
+        ),
+        WheelInSet(
+            name="nvidia-cusparselt-cu13",
+            subject=named("nvidia-cusparselt-cu13 0.10.0"),
+            filename="cusparselt.whl",
+        ),
+    ]
+    assert [brings(row, {w.name: w for w in wheels}) for row in BASE.facts.libraries] == [
+        row.project == "nvidia-cudnn-cu13"
+        or (row.project == "nvidia-cusparselt-cu13" and row.directory == "nvidia/cu13/lib")
+        for row in BASE.facts.libraries
+    ]
+
+
+def test_a_library_that_nobody_knows() -> None:
+    (found,) = check(member("libtorch.so", "libmystery.so.3"))
+    assert found == (
+        "missing-library",
+        "warning",
+        "libmystery.so.3",
+        "find out what brings libmystery.so.3, and import ext once",
+    )
+    assert check(member("libtorch.so", "libmystery.so.3", load="optional")) == []
+
+
+@pytest.mark.parametrize("soname", ["libcudart.so.11.0", "libcudnn.so.8"])
+def test_libraries_of_other_majors_are_known_as_such(soname: str) -> None:
+    assert check(member("libtorch.so", soname)) == []
+
+
+def test_libraries_that_several_majors_share_are_of_none() -> None:
+    majors = {row.cuda for row in BASE.facts.libraries if row.soname == "libnvToolsExt.so.1"}
+    assert majors == {11, 12}
+
+
+def test_two_majors_before_12_write_one_path_too() -> None:
+    found = check(names=("nvidia-nccl-cu11", "nvidia-nccl-cu13"))
+    assert [row[0] for row in found] == ["file-collision"]
