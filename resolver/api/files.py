@@ -89,6 +89,7 @@ def check_environment(
     path: Path | str | None = None,
     *,
     full: bool = False,
+    verify: bool = False,
     target: TargetOptions | None = None,
     on_package: Callable[[Distribution], None] = lambda _: None,
     session: Session | None = None,
@@ -97,14 +98,17 @@ def check_environment(
     """Whether an installed environment loads, and all that is wrong with it.
 
     Without ``path`` the active environment, else the one that runs this. ``full`` reads the device
-    code of every library, once. ``on_package`` is called before each package is looked at.
+    code of every library, once; ``verify`` compares every file with its hash in RECORD.
+    ``on_package`` is called before each package is looked at.
     """
     from resolver.usecase import check as usecase
 
     with session_for(session, options) as opened:
         place = None if path is None else Path(path)
         said = described(target, options)
-        return usecase.check_environment(opened, place, said, full=full, on_package=on_package)
+        return usecase.check_environment(
+            opened, place, said, full=full, verify=verify, on_package=on_package
+        )
 
 
 def check_lock(

@@ -55,6 +55,9 @@ def check(
     full: Annotated[
         bool, typer.Option("--full", help="Read the device code of every library, once.")
     ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Compare every installed file with its recorded hash.")
+    ] = False,
     freeze: Annotated[
         Path | None,
         typer.Option(
@@ -83,7 +86,7 @@ def check(
     if places[1:]:
         _check_several(format, freeze)
     with opened(index) as session:
-        answers = [_check(session, place, target, lock, full, freeze) for place in places]
+        answers = [_check(session, place, target, lock, full, verify, freeze) for place in places]
         frozen: FreezeResult | None = None
         if freeze is not None:
             frozen = api.freeze(answers[0], session=session)
@@ -112,11 +115,14 @@ def _check(
     target: TargetOptions,
     lock: LockOptions,
     full: bool,
+    verify: bool,
     freeze: Path | None,
 ) -> CheckResult:
     if place is not None and os.path.isfile(place):
         if freeze is not None:
             raise UsageError("--freeze is for environments: a lock file is a lock already")
+        if verify:
+            raise UsageError("--verify is for environments: a lock has no files")
         return api.check_lock(
             place,
             extras=lock.extras,
@@ -137,7 +143,12 @@ def _check(
         check_place(freeze)
     with _progress() as on_package:
         return api.check_environment(
-            place, target=target, full=full, on_package=on_package, session=session
+            place,
+            target=target,
+            full=full,
+            verify=verify,
+            on_package=on_package,
+            session=session,
         )
 
 

@@ -6,7 +6,7 @@ Only files are read. Lines of ``.pth`` files that would run code are told, never
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -56,8 +56,15 @@ class Environment:
         return next((each for each in self.distributions if each.name == name), None)
 
 
-def load_environment(path: Path) -> Environment:
-    """Read the environment at ``path``. Raises UsageError where there is none."""
+def load_environment(
+    path: Path, *, python_path: Sequence[Path] = (), user_base: Path | None = None
+) -> Environment:
+    """Read the environment at ``path``. Raises UsageError where there is none.
+
+    ``python_path`` are directories that Python looks into before all others, PYTHONPATH;
+    ``user_base`` is where the user's own packages are, ``~/.local``: they come before those of a
+    prefix, and where a virtual environment has the system's, before these.
+    """
     notes: list[str] = []
     if not os.path.isdir(path):
         raise UsageError(
@@ -69,7 +76,10 @@ def load_environment(path: Path) -> Environment:
     kind: Kind = "prefix"
     if (path / "pyvenv.cfg").is_file():
         kind = "venv"
-        sites += _system_sites(path / "pyvenv.cfg", layout.python, notes)
+        system = _system_sites(path / "pyvenv.cfg", layout.python, notes)
+        own = _user_site(user_base, layout.python) if system else []
+        # site.py: those of the environment, the user's own, the system's.
+        sites = [*sites, *own, *system]
     elif (path / "conda-meta").is_dir():
         kind = "conda"
     elif not sites and any(path.glob("*.dist-info")):
@@ -87,10 +97,14 @@ def load_environment(path: Path) -> Environment:
         )
     if layout.program is None and layout.dangling is None:
         notes.append(f"{path} has no interpreter that can be read: its symbols are taken as there")
-    search = [str(site) for site in sites]
+    if kind in ("prefix", "conda"):
+        sites = [*_user_site(user_base, layout.python), *sites]
+    ahead = [str(each) for each in python_path if each.is_dir()]
+    search = list(dict.fromkeys([*ahead, *(str(site) for site in sites)]))
     for site in sites:
         search += [found for found in _pth(site, notes) if found not in search]
     distributions, stale = set_stale_aside(_distributions(search, notes))
+    notes += _told_ahead(distributions, ahead, sites, user_base)
     python = layout.python
     return Environment(
         prefix=str(path),
@@ -104,6 +118,32 @@ def load_environment(path: Path) -> Environment:
         stale=stale,
         free_threaded=python is not None and python.free_threaded,
     )
+
+
+def _user_site(base: Path | None, python: PythonName | None) -> list[Path]:
+    """The user's own site-packages of a Python, where it is there."""
+    if base is None or python is None:
+        return []
+    site = base / f"lib/python{python}/site-packages"
+    return [site] if site.is_dir() else []
+
+
+def _told_ahead(
+    distributions: Iterable[Distribution],
+    ahead: Sequence[str],
+    sites: Sequence[Path],
+    user_base: Path | None,
+) -> Iterator[str]:
+    """Where packages come from that are not of the environment itself."""
+    places = {str(site) for site in sites if user_base and site.is_relative_to(user_base)}
+    found: dict[str, list[str]] = {}
+    for each in distributions:
+        if each.site in places or each.site in ahead:
+            found.setdefault(each.site, []).append(str(each))
+    for site, names in found.items():
+        more = f" and {len(names) - 3} more" if names[3:] else ""
+        which = "PYTHONPATH" if site in ahead else "the user's own packages"
+        yield f"{', '.join(names[:3])}{more} of {site} ({which}) counted"
 
 
 def _system_sites(config: Path, python: PythonName | None, notes: list[str]) -> list[Path]:

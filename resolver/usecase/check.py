@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -98,11 +98,13 @@ def check_environment(
     options: TargetOptions,
     *,
     full: bool = False,
+    verify: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
 ) -> CheckResult:
     """Load an environment in simulation; without ``place`` the active one, else abilock's own.
 
-    ``full`` reads the device code of every library. ``on_package`` is called before a package is
+    ``full`` reads the device code of every library, ``verify`` compares every file with its hash in
+    RECORD. ``on_package`` is called before a package is
     looked at. Raises UsageError for a place that is none, and for options that an environment
     answers itself.
     """
@@ -116,7 +118,11 @@ def check_environment(
     options = with_project(options, session.project)
     wish = make_wish(session.knowledge, options)
     place, note = (place, None) if place is not None else _active(world)
-    environment = load_environment(Path(os.path.normpath(world.cwd / place)))
+    environment = load_environment(
+        Path(os.path.normpath(world.cwd / place)),
+        python_path=_python_path(world),
+        user_base=_user_base(world),
+    )
     if not wish.archs:
         wish = with_machine(wish, world.probe_accelerator(session.knowledge))
     report = simulate(
@@ -132,20 +138,23 @@ def check_environment(
         environ=world.environ,
         full=full,
         on_package=on_package,
-        notes=(*(() if note is None else (note,)), *_unseen(world, environment)),
+        notes=() if note is None else (note,),
+        verify=verify,
     )
     return CheckResult(report=report, environment=environment)
 
 
-def _unseen(world: World, environment: Environment) -> Iterator[str]:
-    """What Python would find before the packages that were looked at."""
-    if world.environ.get("PYTHONPATH"):
-        yield "PYTHONPATH is set: what lies there comes before these packages, and was not read"
-    version = environment.version
-    if environment.kind in ("prefix", "conda") and version is not None:
-        own = world.home / ".local/lib/python{}.{}/site-packages".format(*version)
-        if not world.environ.get("PYTHONNOUSERSITE") and any(own.glob("*.dist-info")):
-            yield f"{own} comes before these packages, and was not read"
+def _python_path(world: World) -> list[Path]:
+    """The directories of PYTHONPATH, as the Python of the environment would take them here."""
+    stated = world.environ.get("PYTHONPATH", "")
+    return [world.cwd / part for part in stated.split(os.pathsep) if part]
+
+
+def _user_base(world: World) -> Path | None:
+    """Where ``pip install --user`` puts packages; None where Python is told not to look."""
+    if world.environ.get("PYTHONNOUSERSITE"):
+        return None
+    return Path(world.environ.get("PYTHONUSERBASE") or world.home / ".local")
 
 
 def _active(world: World) -> tuple[Path, str]:

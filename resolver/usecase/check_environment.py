@@ -30,6 +30,7 @@ from resolver.load.object_cache import DiskFiles, ObjectStore
 from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
 from resolver.load.simulation import Examination, MemberRole, examine
+from resolver.load.verify import verify as verify_files
 from resolver.model.check_report import Report
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
@@ -55,6 +56,7 @@ def simulate(
     cache: Path | None,
     environ: Mapping[str, str],
     full: bool = False,
+    verify: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
     notes: tuple[str, ...] = (),
 ) -> Report:
@@ -113,6 +115,8 @@ def simulate(
         findings += check_build(
             known, target, torch, archs=archs, wished=cuda is not None, by_bytes=by_bytes
         )
+        if verify:
+            findings += verify_files(environment, around, on_package)
     return Report(
         prefix=environment.prefix,
         kind="environment",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from packaging.utils import canonicalize_name
 
 from resolver.cli.app import main
+from resolver.load.environment import load_environment
 from resolver.render.render_json import load_schema
 from tests.load.world import World, elf
 
@@ -140,24 +145,108 @@ def test_target_without_a_gpu(run: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert run("target", "--cuda", "nonsense", "--arch", "sm120").code == 2
 
 
-def test_what_python_would_find_first_is_a_note(
+def test_what_python_finds_first_is_what_is_checked(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     world = World(tmp_path / "env")
     world.install("pkg", "1.0", {"pkg/a.py": b""})
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    own = World(tmp_path / "home/.local")
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("PYTHONUSERBASE", raising=False)
+    own = World(home / ".local")
     own.install("pkg", "2.0")
-    monkeypatch.setenv("PYTHONPATH", "somewhere")
-    told = "PYTHONPATH is set: what lies there comes before these packages, and was not read"
-    notes = run("check", world.prefix, "--format", "json").json("check")["notes"]
-    assert told in notes
-    first = f"{own.site} comes before these packages, and was not read"
-    assert first not in notes  # a virtual environment leaves it out
+    named = World(tmp_path / "named", site="")
+    named.install("pkg", "3.0")
+
+    def told() -> list[str]:
+        notes = run("check", world.prefix, "--format", "json").json("check")["notes"]
+        return [note for note in notes if note.endswith("counted")]
+
+    assert told() == []  # a virtual environment leaves the user's own out
     (world.prefix / "pyvenv.cfg").unlink()
+    users = f"pkg 2.0 of {own.site} (the user's own packages) counted"
+    assert told() == [users]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "none"), str(named.site)]))
+    assert told() == [f"pkg 3.0 of {named.site} (PYTHONPATH) counted"]
     monkeypatch.delenv("PYTHONPATH")
-    notes = run("check", world.prefix, "--format", "json").json("check")["notes"]
-    assert first in notes
-    assert told not in notes
     monkeypatch.setenv("PYTHONNOUSERSITE", "1")
-    assert first not in run("check", world.prefix, "--format", "json").json("check")["notes"]
+    assert told() == []
+    monkeypatch.delenv("PYTHONNOUSERSITE")
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path / "nowhere"))
+    assert told() == []
+
+
+def test_the_user_of_a_virtual_environment_with_the_systems_packages(tmp_path: Path) -> None:
+    system = World(tmp_path / "usr")
+    system.install("pkg", "1.0")
+    base = tmp_path / "base"
+    own = World(base)
+    own.install("pkg", "2.0")
+    world = World(tmp_path / "env")
+    (world.prefix / "pyvenv.cfg").write_text(
+        f"home = {system.prefix}/bin\ninclude-system-site-packages = true\nversion = 3.12.1\n"
+    )
+    found = load_environment(world.prefix, user_base=base)
+    assert [str(each) for each in found.distributions] == ["pkg 2.0"]
+    assert [Path(each) for each in found.path] == [world.site, own.site, system.site]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_the_order_is_that_of_a_real_interpreter(tmp_path: Path, isolated: bool) -> None:
+    """A venv of the running Python, with PYTHONPATH and the user's packages beside it."""
+    prefix = tmp_path / "env with spaces"
+    venv.create(prefix, system_site_packages=not isolated, with_pip=False, symlinks=True)
+    lib = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    named = World(tmp_path / "named", site="")
+    named.install("probe-one", "3.0")
+    own = World(tmp_path / "base", site=lib)
+    own.install("probe-one", "2.0")
+    own.install("probe-two", "2.0")
+    inner = World(tmp_path / "inner", site="")
+    for name in ("probe-one", "probe-two", "probe-three"):
+        info = inner.install(name, "1.0")
+        (prefix / lib / info.name).symlink_to(info)
+    code = "import importlib.metadata as m; print(*(m.version(f'probe-{n}') for n in names))"
+    done = subprocess.run(
+        [prefix / "bin/python", "-c", f"names = ('one', 'two', 'three'); {code}"],
+        env={"PYTHONPATH": str(named.site), "PYTHONUSERBASE": str(tmp_path / "base")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = load_environment(prefix, python_path=[named.site], user_base=tmp_path / "base")
+    each = [found.find(canonicalize_name(f"probe-{n}")) for n in ("one", "two", "three")]
+    assert [one.version for one in each if one is not None] == done.stdout.split()
+    assert done.stdout.split() == ["3.0", "1.0", "1.0"]
+
+
+def test_files_that_are_not_as_recorded(run: Any, tmp_path: Path) -> None:
+    world = World(tmp_path / "env")
+    library = elf("libx.so").build()
+    world.install("code", "1.0", {"code/a.py": b"a = 1\n", "code/b.py": b"b = 1\n"})
+    world.install("gone", "1.0", {"gone/a.py": b"a = 1\n", "gone/b.txt": b"b"})
+    world.install("native", "1.0", {"native/libx.so": library})
+    world.install("whole", "1.0", {"whole/a.py": b"a = 1\n"})
+    assert run("check", world.prefix, "--verify").code == 0
+    (world.site / "code/a.py").write_bytes(b"a = 2\n")
+    (world.site / "gone/b.txt").unlink()
+    (world.site / "native/libx.so").write_bytes(library + b"\0")
+    document = run("check", world.prefix, "--verify", "--format", "json").json("check")
+    assert [
+        (f["severity"], f["subject"], f["needs"], f["found"]) for f in document["findings"]
+    ] == [
+        ("degraded", "gone 1.0", "gone/b.txt as installed", "1 file gone"),
+        (
+            "degraded",
+            "native 1.0",
+            "native/libx.so as installed",
+            "1 file with other content",
+        ),
+        ("warning", "code 1.0", "code/a.py as installed", "1 file with other content"),
+    ]
+    assert run("check", world.prefix, "--format", "json").json("check")["findings"] == []
+    refused = run("check", __file__, "--verify")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        "error: --verify is for environments: a lock has no files",
+    )
