@@ -22,12 +22,11 @@ from __future__ import annotations
 
 
 class AbilockError(Exception):
-    """Base of all errors: a stable reference, what happened, and the next step if one is known.
+    """Base of all errors: what happened, and the next step if one is known.
 
     ``message`` names the thing and the place; ``hint`` is one sentence that says what to do.
     """
 
-    reference = "error"
     exit_code = 3
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -42,14 +41,11 @@ class AbilockError(Exception):
 class UsageError(AbilockError):
     """What the user wrote cannot be used."""
 
-    reference = "usage"
     exit_code = 2
 
 
 class IndexFailure(AbilockError):
     """An index or a file host did not do its part; ``url`` is shown without credentials."""
-
-    reference = "index"
 
     def __init__(self, message: str, *, url: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -59,46 +55,30 @@ class IndexFailure(AbilockError):
 class Unreachable(IndexFailure):
     """No answer within the time bound, a refused connection, or a server error."""
 
-    reference = "index-unreachable"
-
 
 class NotFound(IndexFailure):
     """The server answered that there is no such page or file."""
-
-    reference = "not-found"
 
 
 class NotAnIndexPage(IndexFailure):
     """The answer is not a Simple API page, in HTML or JSON."""
 
-    reference = "not-an-index-page"
-
 
 class RangesIgnored(IndexFailure):
     """The file host ignores range requests: the file can only be read whole."""
-
-    reference = "ranges-ignored"
 
 
 class Undecided(AbilockError):
     """Whether there is an answer hangs on something that could not be looked at."""
 
-    reference = "undecided"
-
 
 class DiskFailure(AbilockError):
     """A file or a directory cannot be written."""
-
-    reference = "disk"
 
 
 class DamagedData(AbilockError):
     """Bytes that contradict themselves or their checksum."""
 
-    reference = "damaged-data"
-
 
 class KnowledgeError(AbilockError):
     """The compatibility database does not validate."""
-
-    reference = "knowledge"

@@ -23,6 +23,7 @@ from resolver.abi.symbol import is_torch_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
+from resolver.model.release import release_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +239,7 @@ def link_wheel(
             own.update(member.facts.defined)
     masks: dict[str, int] = {}
     links: list[MemberLink] = []
+    release = release_of(wheel.filename)
     for member in wheel.members:
         names = member.facts.undefined if member.facts is not None else frozenset()
         symbols, unowned = [], []
@@ -255,7 +257,7 @@ def link_wheel(
         links.append(
             MemberLink(
                 member=member,
-                load=find_load(rules, wheel.filename, member.path),
+                load=find_load(rules, release, member.path),
                 symbols=tuple(symbols),
                 mask=mask,
                 unowned=tuple(unowned),

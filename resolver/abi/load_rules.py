@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadKind, LoadRule
+from resolver.model.release import Release, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +55,13 @@ def choice_for_torch(version: Version) -> str:
     return f"{version.major}{version.minor}"
 
 
-def find_load(rules: Iterable[LoadRule], filename: str, path: str) -> MemberLoad:
-    """The load rule of one member of the wheel ``filename``; the first that matches counts."""
-    try:
-        project, version, _build, _tags = parse_wheel_filename(filename)
-    except ValueError:  # InvalidWheelFilename, or a number that is too long
+def find_load(rules: Iterable[LoadRule], release: Subject, path: str) -> MemberLoad:
+    """The load rule of one member of a release; the first that matches counts."""
+    version = release.version if isinstance(release, Release) else None
+    if not isinstance(version, Version):
         return MemberLoad()
     for rule in rules:
-        if project not in rule.projects:
+        if release.name not in rule.projects:
             continue
         if rule.versions is not None and not rule.versions.contains(version, prereleases=True):
             continue

@@ -28,6 +28,7 @@ class Kind(StrEnum):
     GPU = "gpu"
     BUILD = "build"
     SKEW = "skew"
+    GUARD = "guard"
     PAIR = "pair"
     SUCCESSOR = "successor"
     TUPLE = "tuple"
@@ -71,6 +72,9 @@ def facts(known: Knowledge) -> Iterator[Fact]:
         yield _fact(Kind.BUILD, known_build.id, summary, known_build.source, str(known_build.grade))
     for skew in known.skews:
         yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
+    for guard in known.guards:
+        summary = f"{guard.project} {guard.versions} beside a torch for the same CUDA {guard.same}"
+        yield _fact(Kind.GUARD, guard.id, summary, guard.source)
     for pair in known.pairs:
         summary = f"{pair.project} {pair.versions} with torch {pair.torch}"
         yield _fact(Kind.PAIR, pair.id, summary, pair.source, str(Grade.DECLARED))

@@ -9,11 +9,8 @@ import os.path
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 _TOKEN = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)(?![A-Za-z0-9_])|\{(ORIGIN|LIB|PLATFORM)\})")
-
-Place = Literal["RPATH", "LD_LIBRARY_PATH", "RUNPATH", "ld.so.cache", "default"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,39 +42,37 @@ class Searcher:
     no_default: bool = False
 
 
-def search(
-    name: str, chain: tuple[Searcher, ...], host: LoaderHost
-) -> Iterator[tuple[str, Place | None]]:
-    """The paths to try for ``name``, in order, each with what made the loader look there.
+def search(name: str, chain: tuple[Searcher, ...], host: LoaderHost) -> Iterator[str]:
+    """The paths to try for ``name``, in order: RPATH, LD_LIBRARY_PATH, RUNPATH, cache, default.
 
     ``chain`` is the object that needs it, then the one that loaded that, and so on up to the
     program: RPATH is inherited, RUNPATH is not.
     """
     if "/" in name:
-        yield os.path.join(host.directory, name), None
+        yield os.path.join(host.directory, name)
         return
     loader = chain[0]
     if not loader.runpath:
         for searcher in chain:
-            yield from _in(name, searcher.rpath, searcher, host, "RPATH")
-    yield from _in(name, host.library_path, chain[-1], host, "LD_LIBRARY_PATH")
-    yield from _in(name, loader.runpath, loader, host, "RUNPATH")
+            yield from _in(name, searcher.rpath, searcher, host)
+    yield from _in(name, host.library_path, chain[-1], host)
+    yield from _in(name, loader.runpath, loader, host)
     if loader.no_default:
         return
     if (cached := host.cache.get(name)) is not None:
-        yield cached, "ld.so.cache"
-    yield from _in(name, host.default, loader, host, "default")
+        yield cached
+    yield from _in(name, host.default, loader, host)
 
 
 def _in(
-    name: str, directories: tuple[str, ...], searcher: Searcher, host: LoaderHost, place: Place
-) -> Iterator[tuple[str, Place]]:
+    name: str, directories: tuple[str, ...], searcher: Searcher, host: LoaderHost
+) -> Iterator[str]:
     for directory in directories:
         # An empty element is the working directory; so is what a relative one hangs from.
         expanded = os.path.join(host.directory, expand(directory, searcher.path, host))
         for level in host.hwcaps:
-            yield os.path.join(expanded, "glibc-hwcaps", level, name), place
-        yield os.path.join(expanded, name), place
+            yield os.path.join(expanded, "glibc-hwcaps", level, name)
+        yield os.path.join(expanded, name)
 
 
 def expand(directory: str, path: str, host: LoaderHost) -> str:

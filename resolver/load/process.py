@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from resolver.load.library_search import LoaderHost, Place, Searcher, search
+from resolver.load.library_search import LoaderHost, Searcher, search
 from resolver.model.shared_object import SharedObject
 
 # The driver's own functions: cuMemAlloc_v2 (cudaMalloc is the runtime's), nvmlInit_v2.
@@ -43,7 +43,7 @@ class Files(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Mapped:
-    """One object in a process. ``by`` is what loaded it, ``place`` where that one found it.
+    """One object in a process. ``by`` is what loaded it.
 
     It does not change once the load that brought it is over.
     """
@@ -51,7 +51,6 @@ class Mapped:
     path: str
     object: SharedObject
     by: Mapped | None = None
-    place: Place | None = None
     dependencies: list[Mapped] = field(default_factory=list)
 
     @property
@@ -225,13 +224,13 @@ class _Opening:
         if loaded is not None:
             return loaded
         tried: list[str] = []
-        for path, place in search(name, self._chain(by), self._host):
+        for path in search(name, self._chain(by), self._host):
             identity = self._files.identity(path)
             mapped = None if identity is None else self._state.identities.get(identity)
             if identity is not None and mapped is None:
                 content = self._files.read(path)
                 if content is not None:
-                    mapped = self._map(path, identity, content, by, place)
+                    mapped = self._map(path, identity, content, by)
             if mapped is not None:
                 self._state.names[name] = mapped
                 return mapped
@@ -247,9 +246,8 @@ class _Opening:
         identity: tuple[int, int],
         content: SharedObject,
         by: Mapped | None,
-        place: Place | None,
     ) -> Mapped:
-        mapped = Mapped(path=path, object=content, by=by, place=place)
+        mapped = Mapped(path=path, object=content, by=by)
         self._state.identities[identity] = mapped
         if content.soname is not None:
             self._state.names.setdefault(content.soname, mapped)

@@ -7,7 +7,7 @@ environments" for ``environment.yml``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -158,8 +158,3 @@ def stated_python(specs: Iterable[str]) -> str | None:
     """The Python of ``python=3.12``; None where none is exact."""
     found = (match[1] for spec in specs if (match := _SPEC.match(spec.strip())))
     return next(found, None)
-
-
-def platforms_of(document: dict[str, Any]) -> Iterator[str]:
-    """The platforms of a ``conda-lock.yml``."""
-    yield from sorted({str(row["platform"]) for row in document["package"] if "platform" in row})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.forks import Fork, Item, chosen_fork, none_of
-from resolver.lockfile.lock_document import Kind, LockDocument, load_document
+from resolver.lockfile.lock_document import Kind, LockDocument
 from resolver.lockfile.pin import LockFile, Reader
 from resolver.lockfile.read_conda import (
     conda_lock_choices,
@@ -28,13 +27,6 @@ from resolver.lockfile.read_uv import read_uv, uv_forks
 from resolver.model.options import EACH_FORK, LockOptions
 
 _Read = Callable[[dict[str, Any], Reader], None]
-
-
-def load_lock_file(
-    path: Path, environment: Mapping[str, str], options: LockOptions = EACH_FORK
-) -> tuple[LockFile, ...]:
-    """``read_lock`` of a file. Raises as it and ``load_document`` do."""
-    return read_lock(load_document(path), environment, options)
 
 
 def read_lock(

@@ -233,9 +233,6 @@ def _roles(
     """The curated load rules, decided for these GPUs and this torch."""
 
     def role(distribution: Distribution, member: str) -> MemberRole | Literal["skipped"] | None:
-        name = distribution.name.replace("-", "_")
-        version = parse_version(distribution.version)
-        load = find_load(rules, f"{name}-{version}-py3-none-any.whl", member)
-        return role_of(load, archs, torch)
+        return role_of(find_load(rules, distribution.release, member), archs, torch)
 
     return role

@@ -20,8 +20,6 @@ from resolver.errors import DamagedData
 class DamagedWheel(DamagedData):
     """Bytes of a wheel that contradict themselves; ``member`` is the path inside the archive."""
 
-    reference = "damaged-wheel"
-
     def __init__(self, message: str, *, member: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.member = member
@@ -33,49 +31,33 @@ class DamagedWheel(DamagedData):
 class DamagedZip(DamagedWheel):
     """The structure of the ZIP archive contradicts itself, or uses what wheels do not use."""
 
-    reference = "damaged-zip"
-
 
 class Overlap(DamagedZip):
     """Two members, or a member and the central directory, claim the same bytes."""
-
-    reference = "zip-overlap"
 
 
 class LyingSize(DamagedZip):
     """A declared size that the bytes do not bear out: past the end, or a stream that is shorter."""
 
-    reference = "zip-lying-size"
-
 
 class EndlessStream(DamagedZip):
     """A deflate stream that goes on past the size its member declares."""
-
-    reference = "zip-endless-stream"
 
 
 class ZipBomb(DamagedZip):
     """A member that would expand far beyond what real wheels hold."""
 
-    reference = "zip-bomb"
-
 
 class ChecksumMismatch(DamagedZip):
     """A member was read to its end, and its CRC-32 is not the declared one."""
-
-    reference = "zip-checksum"
 
 
 class DamagedElf(DamagedWheel):
     """Headers or tables of an ELF file that cannot be: outside the file, overlapping, cyclic."""
 
-    reference = "damaged-elf"
-
 
 class DamagedFatbin(DamagedWheel):
     """A fat binary whose header and entries contradict each other."""
-
-    reference = "damaged-fatbin"
 
 
 class TooLarge(DamagedWheel):
@@ -83,5 +65,3 @@ class TooLarge(DamagedWheel):
 
     No extension of torch comes near it. tensorflow's libraries, with 100 MB of names, exceed it.
     """
-
-    reference = "wheel-too-large"

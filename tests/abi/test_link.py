@@ -13,6 +13,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import release_of
 from tests.abi.columns import (
     CHECK_INT,
     CHECK_UNSIGNED,
@@ -272,7 +273,7 @@ def test_ranges(good: list[str], text: str | None) -> None:
 class TestRules:
     def test_the_shipped_ones(self) -> None:
         def load(filename: str, path: str) -> str:
-            return str(find_load(RULES, filename, path))
+            return str(find_load(RULES, release_of(filename), path))
 
         assert load(SGL, "sgl_kernel/flash_ops.abi3.so") == "optional"
         assert load(SGL, "sgl_kernel/sm100/common_ops.abi3.so") == "selected-by:gpu"
@@ -293,12 +294,12 @@ class TestRules:
 
     def test_versions_bound_a_rule(self) -> None:
         path = "vllm/_qutlass_C.abi3.so"
-        old = find_load(RULES, "vllm-0.10.1-cp38-abi3-linux_x86_64.whl", path)
-        new = find_load(RULES, "vllm-0.33.0-cp38-abi3-linux_x86_64.whl", path)
+        old = find_load(RULES, release_of("vllm-0.10.1-cp38-abi3-linux_x86_64.whl"), path)
+        new = find_load(RULES, release_of("vllm-0.33.0-cp38-abi3-linux_x86_64.whl"), path)
         assert (old.curated, new.curated) == (False, True)
 
     def test_odd_file_names_have_no_rule(self) -> None:
-        assert not find_load(RULES, "odd.whl", "a.so").curated
+        assert not find_load(RULES, release_of("odd.whl"), "a.so").curated
 
     @pytest.mark.parametrize(
         ("text", "message"),

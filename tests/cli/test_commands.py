@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
@@ -18,6 +19,7 @@ from resolver.cli.app import command
 from resolver.cli.knowledge import Kind
 from resolver.cli.lazy import LazyGroup, load
 from resolver.compat.load_facts import knowledge_path
+from resolver.model.knowledge import Knowledge
 from resolver.render.render_json import load_schema
 from tests.cli.conftest import TARGET, Result, clean_environment
 from tests.support.commands import commands
@@ -118,6 +120,12 @@ def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_version(run: Run, flag: str) -> None:
     assert run(flag) == Result(0, f"abilock {__version__}\n", "")
+
+
+def test_every_kind_of_fact_is_listed() -> None:
+    parts = {field.name for field in fields(Knowledge)} - {"snapshot"}
+    singular = {"libraries": "library"}
+    assert {singular.get(part, part.removesuffix("s")) for part in parts} == set(Kind)
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -7,9 +7,9 @@ from packaging.version import Version
 
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.pin import LockFile
-from resolver.lockfile.read_lock import load_lock_file
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.target import Target
+from tests.support.locks import load_lock_file
 
 TARGET = Target(cuda=CudaVersion(13, 0), archs=(Arch(12, 0),), python=Version("3.12.0"))
 

@@ -15,11 +15,11 @@ from resolver.errors import UsageError
 from resolver.lockfile.forks import with_extras
 from resolver.lockfile.pin import LockFile
 from resolver.lockfile.pins import open_lock
-from resolver.lockfile.read_lock import load_lock_file
 from resolver.model.options import LockOptions
 from tests.load.test_check_lock import TARGET, check
 from tests.load.test_command import Result, run
 from tests.support.fakes import make_target
+from tests.support.locks import load_lock_file
 
 __all__ = ["check", "run"]  # the fixtures
 
