@@ -45,6 +45,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
             "Library",
             "SkewGroup",
             "Successor",
+            "WheelRange",
         }
     ),
     "resolver.model.load_knowledge": frozenset(

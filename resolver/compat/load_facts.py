@@ -28,6 +28,7 @@ from resolver.model.knowledge import (
     Library,
     SkewGroup,
     Successor,
+    WheelRange,
 )
 
 if TYPE_CHECKING:
@@ -115,11 +116,12 @@ class _Parsed(TypedDict):
     tuples: tuple[KnownTuple, ...]
     libraries: tuple[Library, ...]
     guards: tuple[CudaGuard, ...]
+    wheels: tuple[WheelRange, ...]
     pairs: tuple[DeclaredPair, ...]
 
 
 def _parse(layers: Layers) -> _Parsed:
-    from resolver.compat import schema
+    from resolver.compat import schema, schema_wheels
 
     channels = load_rows(layers, "channels.toml", schema.ChannelsFile, lambda f: f.channel)
     releases = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.release)
@@ -127,6 +129,7 @@ def _parse(layers: Layers) -> _Parsed:
     builds = load_rows(layers, "builds.toml", schema.BuildsFile, lambda f: f.build)
     skews = load_rows(layers, "skews.toml", schema.SkewsFile, lambda f: f.skew)
     guards = load_rows(layers, "guards.toml", schema.GuardsFile, lambda f: f.guard)
+    wheels = load_rows(layers, "wheels.toml", schema_wheels.WheelsFile, lambda f: f.wheels)
     pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
@@ -140,6 +143,7 @@ def _parse(layers: Layers) -> _Parsed:
         builds=tuple(fact.value() for fact in builds),
         skews=tuple(fact.value() for fact in skews),
         guards=tuple(fact.value() for fact in guards),
+        wheels=tuple(fact.value() for fact in wheels),
         pairs=tuple(fact.value() for fact in pairs),
         successors=tuple(fact.value() for fact in successors),
         tuples=_load_tuples(layers),

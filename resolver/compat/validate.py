@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resolver.compat import schema, schema_load, schema_message, schema_tuple
+from resolver.compat import schema, schema_load, schema_message, schema_tuple, schema_wheels
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
 from resolver.compat.load_facts import (
@@ -21,6 +21,7 @@ from resolver.compat.load_facts import (
     tuple_files,
 )
 from resolver.compat.snapshot_record import Record
+from resolver.model.channel import DEFAULT_CHANNEL
 
 
 def validate(path: Path, below: Path | None = None) -> list[Problem]:
@@ -48,6 +49,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     builds = read("builds.toml", schema.BuildsFile)
     skews = read("skews.toml", schema.SkewsFile)
     guards = read("guards.toml", schema.GuardsFile)
+    wheels = read("wheels.toml", schema_wheels.WheelsFile)
     pairs = read("pairs.toml", schema.PairsFile)
     successors = read("successors.toml", schema.SuccessorsFile)
     libraries = read("libraries.toml", schema.LibrariesFile)
@@ -65,6 +67,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("builds.toml", fact) for fact in (builds.build if builds else ())),
         *(("skews.toml", fact) for fact in (skews.skew if skews else ())),
         *(("guards.toml", fact) for fact in (guards.guard if guards else ())),
+        *(("wheels.toml", fact) for fact in (wheels.wheels if wheels else ())),
         *(("pairs.toml", fact) for fact in (pairs.pair if pairs else ())),
         *(("successors.toml", fact) for fact in (successors.successor if successors else ())),
         *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),
@@ -94,6 +97,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     for name, fact in facts:
         if isinstance(fact, schema.BuildFact):
             problems += _check_build(name, fact, set(known_channels), set(releases))
+        if isinstance(fact, schema_wheels.WheelsFact):
+            problems += _check_channel(name, fact, {*known_channels, DEFAULT_CHANNEL})
         if isinstance(fact, schema_tuple.TupleFact):
             problems += check_tuple(path, name, fact, known_channels, releases, held)
     problems += _check_strays(path, names)
@@ -131,8 +136,8 @@ def _check_dates(
             )
 
 
-def _check_build(
-    name: str, fact: schema.BuildFact, channels: set[str], releases: set[object]
+def _check_channel(
+    name: str, fact: schema.BuildFact | schema_wheels.WheelsFact, channels: set[str]
 ) -> Iterator[Problem]:
     if fact.channel is not None and fact.channel not in channels:
         yield Problem(
@@ -141,6 +146,12 @@ def _check_build(
             what=f"there is no channel {fact.channel}",
             remedy="Name a channel of channels.toml.",
         )
+
+
+def _check_build(
+    name: str, fact: schema.BuildFact, channels: set[str], releases: set[object]
+) -> Iterator[Problem]:
+    yield from _check_channel(name, fact, channels)
     if fact.cuda is not None and fact.cuda not in releases:
         yield Problem(
             file=name,

@@ -87,12 +87,16 @@ class Torches:
             subject=subject,
         )
 
+    def fits_elsewhere(self, link: WheelLink, torch: Artifact) -> bool:
+        """Whether ``refused_elsewhere`` has nothing to say; quick, for a search."""
+        match = self.history.match(torch.version, machine=MOST_READ)
+        return match is None or not link.symbols or bool(link.mask >> match.index & 1)
+
     def refused_elsewhere(
         self, link: WheelLink, torch: Artifact, subject: Release
     ) -> tuple[Reason, ...]:
         """Why a build for the machine that is read most does not load with its torch, if so."""
-        match = self.history.match(torch.version, machine=MOST_READ)
-        if match is None or link.mask >> match.index & 1:
+        if self.fits_elsewhere(link, torch):
             return ()
         found = check_torch(link, torch.version, machine=MOST_READ, subject=subject)
         return tuple(reason for reason in found if reason.severity is Severity.FATAL)

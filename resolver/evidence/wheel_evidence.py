@@ -172,7 +172,7 @@ class WheelEvidence:
             subject = artifact.release
 
             def accepts(torch: Artifact) -> bool:
-                return not self._torches.refused_elsewhere(against.link, torch, subject)
+                return self._torches.fits_elsewhere(against.link, torch)
 
             def explain(torch: Artifact | None) -> tuple[Reason, ...]:
                 if torch is None:

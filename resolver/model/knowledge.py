@@ -99,6 +99,42 @@ class CudaGuard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WheelRange:
+    """The Pythons and machines that a release has wheels for; there are none for others.
+
+    ``channel`` and ``local`` name the only channel and the only local version that it speaks of,
+    None stands for all; ``python`` None and no ``machines`` say nothing. Of a ``whole`` release the
+    channel's snapshot holds every file.
+    """
+
+    id: str
+    project: NormalizedName
+    versions: SpecifierSet
+    local: str | None
+    channel: str | None
+    python: SpecifierSet | None
+    machines: tuple[str, ...]
+    whole: bool
+    source: str
+
+    def speaks_for(self, version: Version, channel: str) -> bool:
+        """Whether it is of this build of a release, on this channel."""
+        return (
+            self.channel in (None, channel)
+            and self.local in (None, version.local)
+            and self.versions.contains(version.public)
+        )
+
+    def has_python(self, target: Target) -> bool:
+        """Whether there may be a file for the target's Python."""
+        return self.python is None or self.python.contains(target.python, prereleases=True)
+
+    def has_machine(self, target: Target) -> bool:
+        """Whether there may be a file for the target's machine."""
+        return not self.machines or target.machine in self.machines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredPair:
     """Releases of an extension and of torch that its users' own metadata pins together.
 
@@ -243,6 +279,7 @@ class Knowledge:
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()
     guards: tuple[CudaGuard, ...] = ()
+    wheels: tuple[WheelRange, ...] = ()
     pairs: tuple[DeclaredPair, ...] = ()
     successors: tuple[Successor, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()

@@ -74,6 +74,11 @@ class Catalog:
             found = self._groups[public] = tuple(artifact for _, artifact in ordered)
         return found
 
+    def files(self, version: Version) -> Iterator[Artifact]:
+        """All files of a version, whether they can be used or not."""
+        for listing in self._listings:
+            yield from listing.files(version)
+
     @property
     def usable(self) -> Iterator[Artifact]:
         """Every usable file, the newest public version first."""
@@ -105,12 +110,12 @@ class Catalog:
             for version in sorted(self._versions[public], reverse=True):
                 if version in usable:
                     continue
-                files = [a for listing in self._listings for a in listing.files(version)]
-                reasons = list(filter(None, map(self._builder.reject, files)))
-                for listing in self._listings:
-                    if listing.snapshot_date is not None and listing.files(version):
-                        others = self._builder.not_in_snapshot(listing, version)
-                        reasons = [others] if others is not None else reasons
+                reasons = [
+                    reason
+                    for listing in self._listings
+                    if listing.files(version)
+                    for reason in self._builder.against(listing, version)
+                ]
                 yield from (Rejection(self.project, version, r) for r in most_telling(reasons))
 
 
@@ -243,15 +248,21 @@ class CatalogBuilder:
             )
         return None
 
-    def not_in_snapshot(self, listing: Listing, version: Version) -> Reason | None:
-        """That a partial listing has no file of a version for the target, though one may exist.
-
-        None where its files are not used for what holds of all files of the version.
-        """
+    def against(self, listing: Listing, version: Version) -> list[Reason]:
+        """What speaks against the files of a version that a listing has, none of which is used."""
         files = listing.files(version)
-        if not all(a.kind == "sdist" or a.tags.isdisjoint(self.target.tags) for a in files):
-            return None
-        misfits = filter(None, map(self.reject, files))
+        misfits = list(filter(None, map(self.reject, files)))
+        fits = any(a.kind != "sdist" and not a.tags.isdisjoint(self.target.tags) for a in files)
+        key = (listing.project, version, listing.channel)
+        if listing.snapshot_date is None or fits or self.rules.is_whole(*key):
+            return misfits
+        absent = self.rules.absent(*key)
+        return [absent or self._not_in_snapshot(listing, version, misfits)]
+
+    def _not_in_snapshot(
+        self, listing: Listing, version: Version, misfits: Sequence[Reason]
+    ) -> Reason:
+        """That a partial listing has no file of a version for the target, though one may exist."""
         needs = sorted({reason.needs for reason in misfits})
         target = self.target
         return Reason(

@@ -36,14 +36,17 @@ class Impossible:
     nogoods: tuple[Nogood, ...]
 
 
-def solve_completely(workspace: Workspace, problem: Problem) -> Solution | Impossible:
+def solve_completely(
+    workspace: Workspace, problem: Problem, *, doubtful: bool = False
+) -> Solution | Impossible:
     """The best solution: of each request in the order given the best candidate, then of the rest.
 
-    Raises IndexFailure. Cost: clauses for what is read; some milliseconds for a hundred projects.
+    ``doubtful`` says that there may well be none: then that is asked first. Raises IndexFailure.
+    Cost: clauses for what is read; some milliseconds for a hundred projects.
     """
     with Sat() as sat:
         search = _Search(workspace, problem, sat)
-        found = search.best()
+        found = None if doubtful and not search.may_exist() else search.best()
         if found is not None:
             return found
         return Impossible(dict(search.clauses.read), tuple(search.nogoods))
@@ -86,6 +89,44 @@ class _Search:
         self._provider.announce(problem.roots)
         for need in problem.roots:
             self.clauses.ask(need)
+
+    def may_exist(self) -> bool:
+        """Whether there is a solution, by the requirements alone; the rules are not asked.
+
+        Any model will do, so what it chooses is read all at once, and the solver passes over what
+        fails: to try the best first would take each candidate's whole tree in turn.
+        """
+        while self._possible():
+            if not self._read_model():
+                return True
+        return False
+
+    def _read_model(self) -> bool:
+        """Read what a model chooses, from the requests on; whether any of it was new."""
+        assumed = self._assumed()
+        if not self._sat.holds([*assumed, *self.clauses.named()]):
+            self._sat.holds(assumed)  # one that counts on candidates that were not named yet
+        model = self._sat.model
+        literals = [(c, self.clauses.literal(c)) for c in self.clauses.candidates()]
+        chosen = {candidate.identifier: candidate for candidate, x in literals if x in model}
+        waiting, seen = list(self._problem.roots), set[str]()
+        unread: list[AnyCandidate] = []
+        unnamed: list[Need] = []
+        while waiting:
+            need = waiting.pop()
+            candidate = chosen.get(need.identifier)
+            if candidate is None:
+                unnamed.append(need)
+            elif need.identifier not in seen:
+                seen.add(need.identifier)
+                if candidate in self.clauses.read:
+                    waiting += self.clauses.read[candidate]
+                else:
+                    unread.append(candidate)
+        for candidate in unread:
+            self._prefetch(candidate)
+        new = [self.clauses.learn(candidate) for candidate in unread]
+        return any([*new, *(self.clauses.exhaust(need) for need in unnamed)])
 
     def best(self) -> Solution | None:
         """The best solution; None where there is none."""

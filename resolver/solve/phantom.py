@@ -42,6 +42,8 @@ def find_phantoms(
                 known[rejection.version] = found
     for version in _named(workspace, catalog, wanted):
         if version not in known and _all(wanted, version):
+            if not workspace.rules.may_be_elsewhere(project, version):
+                continue
             named = f"=={version}" if any(map(str, wanted)) else ""  # else it stands for any
             reason = not_shown(workspace, catalog, SpecifierSet(named))
             known[version] = _phantom(workspace, project, version, reason)
@@ -73,14 +75,20 @@ def _phantom(
 def _named(
     workspace: Workspace, catalog: Catalog, wanted: Sequence[SpecifierSet]
 ) -> Iterator[Version]:
-    """Versions that requirements name and nothing shows; a CUDA build of one that is shown."""
+    """Versions that requirements name and nothing shows; a CUDA build of one that is shown.
+
+    Builds by local version count where the project is known to have any.
+    """
     shown = {version for public in catalog.publics for version in catalog.versions(public)}
+    has_builds = any(version.local is not None for version in shown)
     clauses = [clause for specifier in wanted for clause in specifier]
     for clause in clauses:
         version = version_of(clause)
         if version is None or not is_exact(clause):
             continue
         if version.local is None and version in shown:
+            if not has_builds:
+                continue
             version = version.__replace__(local=workspace.target.cuda.tag)
         if version not in shown:
             yield version

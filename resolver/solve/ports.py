@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from packaging.utils import NormalizedName
+from packaging.version import Version
 
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.host_need import HostNeed
@@ -87,6 +88,18 @@ class Rules(Protocol):
 
     def grade_of(self, artifact: Artifact) -> Grade | None:
         """How well a file's CUDA and device code are known unread; None where nothing is."""
+        ...
+
+    def absent(self, project: NormalizedName, version: Version, channel: str) -> Reason | None:
+        """Why a channel has no file of a version for the target, whatever a snapshot lacks."""
+        ...
+
+    def is_whole(self, project: NormalizedName, version: Version, channel: str) -> bool:
+        """Whether a channel's snapshot lacks no file of a version."""
+        ...
+
+    def may_be_elsewhere(self, project: NormalizedName, version: Version) -> bool:
+        """Whether there may be a file of a version for the target that no snapshot shows."""
         ...
 
     def candidate_needs(

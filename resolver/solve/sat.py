@@ -15,7 +15,7 @@ class Sat:
 
         self._solver: Any = Solver(name="glucose4")
         self._variables = 0
-        self._true: frozenset[int] = frozenset()
+        self._true: frozenset[int] | None = frozenset()
 
     def __enter__(self) -> Sat:
         return self
@@ -41,12 +41,14 @@ class Sat:
         """Whether there is a model with all of these; ``model`` is one then."""
         if not self._solver.solve(assumptions=list(assumed)):
             return False
-        self._true = frozenset(x for x in self._solver.get_model() if x > 0)
+        self._true = None  # most models are never looked at
         return True
 
     @property
     def model(self) -> frozenset[int]:
-        """What is true in the last model."""
+        """What is true in the last model; to be looked at before a clause is added."""
+        if self._true is None:
+            self._true = frozenset(x for x in self._solver.get_model() if x > 0)
         return self._true
 
     def core(self) -> frozenset[int]:

@@ -72,7 +72,7 @@ def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
             return result
     elif result.proven:
         return result
-    found = solve_completely(workspace, problem)
+    found = solve_completely(workspace, problem, doubtful=isinstance(result, Failure))
     if isinstance(found, Solution):
         return found
     first = result if isinstance(result, Failure) else Failure(causes=())

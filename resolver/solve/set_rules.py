@@ -31,7 +31,9 @@ class Loads:
     def broken(self, solution: Solution) -> tuple[Nogood, ...]:
         """Each fatal finding, with the files that it names and torch."""
         chosen = solution.artifacts
-        found = []
+        found: list[Nogood] = []
+        if any(map(self.workspace.is_open, chosen.values())):
+            return ()  # it may bring what would be missing
         for reason in self.workspace.findings(tuple(chosen.values())):
             if reason.severity is not Severity.FATAL:
                 continue

@@ -152,6 +152,11 @@ class Workspace:
         """Say of a file that nobody has seen why nothing is known of it."""
         self._metadata.setdefault(artifact_key(artifact), reason)
 
+    def is_open(self, artifact: Artifact) -> bool:
+        """Whether what a file requires was asked for and could not be looked at."""
+        found = self._metadata.get(artifact_key(artifact))
+        return isinstance(found, Reason) and found.is_open
+
     def has_open(self) -> bool:
         """Whether something of what was asked for could not be looked at."""
         return any(map(self.index.is_partial, self._catalogs)) or any(

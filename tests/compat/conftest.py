@@ -84,6 +84,16 @@ source = "code"
 date = 2026-01-01
 """
 
+WHEELS = """
+[[wheels]]
+id = "one-1"
+project = "one"
+versions = "<2"
+python = ">=3.9,<3.14"
+source = "matrix"
+date = 2026-01-01
+"""
+
 PAIRS = """
 [[pair]]
 id = "one-1"
@@ -242,6 +252,7 @@ FILES = {
     "builds.toml": BUILDS,
     "skews.toml": SKEWS,
     "guards.toml": GUARDS,
+    "wheels.toml": WHEELS,
     "pairs.toml": PAIRS,
     "successors.toml": SUCCESSORS,
     "libraries.toml": LIBRARIES,

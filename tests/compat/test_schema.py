@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resolver.compat import schema, schema_tuple
+from resolver.compat import schema, schema_tuple, schema_wheels
 from resolver.compat.load_facts import Problem, read_file
 from tests.compat.conftest import (
     BAD,
@@ -20,6 +20,7 @@ from tests.compat.conftest import (
     PAIRS,
     SKEWS,
     SUCCESSORS,
+    WHEELS,
 )
 
 FORMS: dict[str, tuple[str, type[schema.Model]]] = {
@@ -29,6 +30,7 @@ FORMS: dict[str, tuple[str, type[schema.Model]]] = {
     "builds.toml": (BUILDS, schema.BuildsFile),
     "skews.toml": (SKEWS, schema.SkewsFile),
     "guards.toml": (GUARDS, schema.GuardsFile),
+    "wheels.toml": (WHEELS, schema_wheels.WheelsFile),
     "pairs.toml": (PAIRS, schema.PairsFile),
     "successors.toml": (SUCCESSORS, schema.SuccessorsFile),
     "libraries.toml": (LIBRARIES, schema.LibrariesFile),

@@ -13,7 +13,16 @@ from resolver.compat.snapshot_record import write_pins, write_snapshot
 from resolver.compat.validate import validate
 from resolver.index.index_source import library_endpoint
 from resolver.usecase.validate_knowledge import validate_knowledge
-from tests.compat.conftest import BAD, BUILDS, CHANNELS, CUDA, GOOD, GPUS, torch_record
+from tests.compat.conftest import (
+    BAD,
+    BUILDS,
+    CHANNELS,
+    CUDA,
+    GOOD,
+    GPUS,
+    WHEELS,
+    torch_record,
+)
 
 Change = Callable[[Path], object]
 
@@ -129,6 +138,21 @@ def test_pins_that_cover_the_packages_pass(database: Path) -> None:
             edit("builds.toml", BUILDS, '"12.9"', '"cpu"'),
             "builds.toml, torch-public: a CPU build has device code",
             id="CPU build with device code",
+        ),
+        pytest.param(
+            edit("wheels.toml", WHEELS, "python", 'channel = "here"\npython'),
+            "wheels.toml, one-1: there is no channel here",
+            id="wheels of an unknown channel",
+        ),
+        pytest.param(
+            edit("wheels.toml", WHEELS, 'python = ">=3.9,<3.14"\n', ""),
+            "wheels.toml, one-1: it says neither which Pythons nor which machines",
+            id="wheels of which nothing is said",
+        ),
+        pytest.param(
+            edit("wheels.toml", WHEELS, "python", "whole = true\npython"),
+            "wheels.toml, one-1: it says of no channel that its snapshot is whole",
+            id="a whole snapshot of no channel",
         ),
         pytest.param(
             edit("builds.toml", BUILDS, 'machine = "x', 'channel = "here"\nmachine = "x'),

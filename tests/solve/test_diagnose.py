@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from packaging.utils import NormalizedName
 
-from tests.support.fakes import FakeIndex, answer, reasons
+from resolver.model.reason import Code
+from resolver.solve.candidate import Bound
+from tests.support.fakes import FakeEvidence, FakeIndex, answer, make_reason, reasons
 
 ABSENT = [
     pytest.param(
@@ -243,6 +246,22 @@ WAYS = [
         id="a-ring",
     ),
 ]
+
+
+def test_a_file_that_a_bound_names_and_nobody_can_use_is_told() -> None:
+    text = "torch 2.8.0 cp311-cp311-manylinux_2_28_x86_64\ntorch 2.15.0\nkernel 1 needs torch"
+    bound = Bound.because(
+        NormalizedName("torch"),
+        lambda torch: str(torch.version) == "2.8.0",
+        make_reason("missing-symbol", "kernel 1", needs="torch ==2.8.0"),
+        "kernel 1",
+    )
+    outcome = answer(text, "kernel", evidence=FakeEvidence(bounds={"kernel 1": (bound,)}))
+    told = [(reason.code, str(reason.subject), reason.found) for reason in reasons(outcome)]
+    assert told == [
+        (Code.MISSING_SYMBOL, "kernel 1", "war"),
+        (Code.PYTHON_UNSUPPORTED, "torch 2.8.0", "Python 3.12"),
+    ]
 
 
 @pytest.mark.parametrize(("text", "asked", "expected", "trail"), WAYS)

@@ -9,7 +9,7 @@ import pytest
 from resolver.errors import IndexFailure
 from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.outcome import Outcome, Pair
-from resolver.model.reason import Code, Grade, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Bound, Need
 from tests.support.fakes import (
     FakeEvidence,
@@ -269,7 +269,7 @@ app 1.0 needs torch==2.9.1
 torch 2.9.1
 torch 2.8.0
 kernel 1.0 needs torch==2.8.0 | nvidia-cublas-cu12==1.0
-kernel 2.0 cp313-cp313-manylinux_2_28_x86_64 channel:pytorch snapshot:2026-11-29
+kernel 2.0+cu130 cp313-cp313-manylinux_2_28_x86_64 channel:pytorch snapshot:2026-11-29
 """
 
 
@@ -277,6 +277,44 @@ def test_a_build_that_may_exist_requires_what_its_release_does() -> None:
     # kernel 1.0+cu130 may exist on the silent channel; that it would take another torch may not.
     assert answer(SIBLINGS, "app", "kernel==1.0").verdict == "conflict"
     assert answer(SIBLINGS, "torch==2.8.0", "kernel==1.0").verdict == "unknown"
+
+
+def test_a_project_without_local_versions_has_no_builds_that_a_snapshot_lacks() -> None:
+    assert answer(SIBLINGS, "torch==2.8.0", "kernel==1.0").verdict == "unknown"
+    text = SIBLINGS.replace("kernel 2.0+cu130", "kernel 2.0")
+    assert answer(text, "torch==2.8.0", "kernel==1.0").verdict == "conflict"
+
+
+def absence(version: str) -> Reason:
+    """What a support matrix says of a release."""
+    return make_reason("python-unsupported", f"torch {version}", needs="Python >=3.13")
+
+
+def test_a_matrix_says_what_a_snapshot_cannot_lack() -> None:
+    pin, other = "2.13.0+cu132", "2.13.0+cu118"
+    rules = FakeRules(
+        absences={
+            ("torch", pin, "pytorch"): absence(pin),
+            ("torch", other, "any"): absence(other),
+        }
+    )
+    outcome = answer(PARTIAL, f"torch=={pin}", rules=rules)
+    assert (outcome.verdict, reasons(outcome)) == ("conflict", [absence(pin)])
+    assert answer(PARTIAL, f"torch=={other}", rules=rules).verdict == "conflict"
+
+
+def test_a_whole_snapshot_lacks_nothing() -> None:
+    pin = "2.13.0+cu132"
+    outcome = answer(PARTIAL, f"torch=={pin}", rules=FakeRules(whole=[("torch", pin, "pytorch")]))
+    assert outcome.verdict == "conflict"
+    assert [reason.code for reason in reasons(outcome)] == [Code.PYTHON_UNSUPPORTED]
+
+
+def test_a_set_with_a_file_that_may_exist_lacks_no_library() -> None:
+    # Whatever the file requires may bring what the set would lack.
+    missing = make_reason("missing-library", "kernel 1.0", needs="libcudart.so.13")
+    outcome = answer(PARTIAL, "torch==2.4.0+cu118", "kernel", together=lambda _: (missing,))
+    assert outcome.verdict == "unknown"
 
 
 def test_a_pre_release_that_may_exist_infers_nothing() -> None:

@@ -211,6 +211,8 @@ class FakeRules:
     about_wish: tuple[Reason, ...] = ()
     grades: Mapping[str, Grade] = field(default_factory=dict)
     higher: Collection[str] = ()
+    absences: Mapping[tuple[str, str, str], Reason] = field(default_factory=dict)
+    whole: Collection[tuple[str, str, str]] = ()
 
     def target_needs(self) -> tuple[HostNeed, ...]:
         return self.wish
@@ -224,6 +226,15 @@ class FakeRules:
 
     def cuda_rank(self, artifact: Artifact) -> int:  # noqa: ARG002
         return 0
+
+    def absent(self, project: NormalizedName, version: Version, channel: str) -> Reason | None:
+        return self.absences.get((project, str(version), channel))
+
+    def is_whole(self, project: NormalizedName, version: Version, channel: str) -> bool:
+        return (project, str(version), channel) in self.whole
+
+    def may_be_elsewhere(self, project: NormalizedName, version: Version) -> bool:
+        return self.absent(project, version, "any") is None
 
     def is_for_higher_minor(self, artifact: Artifact) -> bool:
         return _text(artifact) in self.higher
