@@ -3,7 +3,8 @@
 What CUDA a file is for: a curated build fact, else its local version, else the directory of the
 channel it lies in, else what its metadata pins (``cuda-toolkit``, ``nvidia-cuda-runtime``).
 Order among builds of one release: exactly the target's CUDA; a lower minor of its major; a higher
-minor of it (CUDA's minor-version compatibility); another major is rejected.
+minor of it (CUDA's minor-version compatibility); another major is rejected. Of those that are
+served in full one that was read goes first.
 """
 
 from __future__ import annotations
@@ -137,7 +138,10 @@ class TargetRules:
         return None
 
     def cuda_rank(self, artifact: Artifact) -> int:
-        """Order among builds of one release by CUDA; 0 is exactly the target's."""
+        """Order among builds of one release by CUDA; 0 is exactly the target's.
+
+        Of those that the driver serves in full, one that was read goes before all others.
+        """
         text = self.cuda_of(artifact)
         if text is None:
             return _UNKNOWN_RANK
@@ -146,9 +150,11 @@ class TargetRules:
         cuda, wanted = CudaVersion.parse(text), self._target.cuda
         if cuda.major != wanted.major:
             return _OTHER_RANK
-        if cuda.minor <= wanted.minor:
-            return wanted.minor - cuda.minor
-        return _HIGHER_RANK + cuda.minor - wanted.minor
+        distance = wanted.minor - cuda.minor
+        rank = distance if distance >= 0 else _HIGHER_RANK - distance
+        if self.grade_of(artifact) is Grade.MEASURED and not self._is_higher(cuda):
+            return rank - _OTHER_RANK
+        return rank
 
     def is_for_higher_minor(self, artifact: Artifact) -> bool:
         """Whether it is for a later CUDA of the major than the driver is known to serve in full."""

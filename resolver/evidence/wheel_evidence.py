@@ -197,6 +197,11 @@ class WheelEvidence:
         else:
             yield unread_need(artifact, self._reader.cause(artifact), read, self._target)
 
+    def stand_in(self, artifact: Artifact) -> Artifact | None:
+        """The file of its release that was read in place of one that ``needs`` could not read."""
+        read = self._links.get(key_of(artifact))
+        return None if read is None else read.sibling
+
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         """The pair as its bytes have it, None where the bytes of one of them are not known."""
         read = self._links.get(key_of(extension))

@@ -79,7 +79,9 @@ class Rules(Protocol):
         ...
 
     def cuda_rank(self, artifact: Artifact) -> int:
-        """Order among builds of one release by CUDA; 0 is exactly the target's."""
+        """Order among builds of one release by CUDA and by how well they are known; 0 is exactly
+        the target's, less goes before.
+        """
         ...
 
     def is_for_higher_minor(self, artifact: Artifact) -> bool:
@@ -130,6 +132,10 @@ class Evidence(Protocol):
 
     def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
         """What speaks against a file of which not even the metadata can be read."""
+        ...
+
+    def stand_in(self, artifact: Artifact) -> Artifact | None:
+        """The file of its release that was read in place of one that ``needs`` could not read."""
         ...
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:

@@ -190,7 +190,9 @@ class Workspace:
             if metadata.requires_python and not artifact.requires_python:
                 yield self._python_need(artifact, metadata, origin)
             yield from self.rules.candidate_needs(artifact, metadata)
-            yield from self.evidence.needs(artifact, metadata)
+            needs = self.evidence.needs(artifact, metadata)
+            yield from needs
+            yield from self._second_to(artifact, needs)
         elif extra not in metadata.extras:
             return  # as pip and uv: an extra that a release does not have adds nothing
         for requirement in self._applying(metadata, extra):
@@ -199,6 +201,34 @@ class Workspace:
                     FILE, "releases of an index", origin, _addressed(release, requirement)
                 )
             yield from self.expand(requirement, f"{origin}[{extra}]" if extra else origin)
+
+    def _second_to(self, artifact: Artifact, needs: Sequence[Need]) -> Iterable[HostNeed]:
+        """That a file be read itself, where another of its release was read and can be had."""
+        sibling = self.evidence.stand_in(artifact)
+        if sibling is None or any(_is_of_bytes(need) for need in needs):
+            return
+        metadata = self.metadata(sibling)
+        if not isinstance(metadata, Metadata) or sibling not in self.catalog(artifact.name).group(
+            public_of(artifact.version)
+        ):
+            return
+        facts = (
+            *self.rules.candidate_needs(sibling, None),
+            *self.rules.candidate_needs(sibling, metadata),
+            *self.evidence.needs(sibling, metadata),
+        )
+        if any(isinstance(need, HostNeed) and need.reason is not None for need in facts):
+            return
+        reason = Reason(
+            code=Code.UNREADABLE,
+            subject=artifact.release,
+            needs="its own bytes, read",
+            found=f"{sibling.filename} of the same release, which was read and fits",
+            evidence=f"{artifact.filename} on channel {artifact.channel}",
+            grade=Grade.INFERRED,
+            remedy=f"take {sibling.name} {sibling.version} of channel {sibling.channel}",
+        )
+        yield HostNeed(BYTES, "bytes that were read", str(artifact.release), reason)
 
     def _applying(self, metadata: Metadata, extra: NormalizedName | None) -> Iterable[Requirement]:
         """The requirements that hold on the target: of a file itself, or of one extra alone."""
@@ -265,6 +295,10 @@ class Workspace:
                 wanted = Requirement(str(override))
                 wanted.extras |= requirement.extras
                 yield from Wanted.from_requirement(wanted, override_origin)
+
+
+def _is_of_bytes(need: Need) -> bool:
+    return isinstance(need, HostNeed) and need.fact == BYTES
 
 
 def _differs_by_cuda(name: str) -> bool:

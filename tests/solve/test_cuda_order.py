@@ -95,6 +95,24 @@ def test_exactly_this_then_lower_then_higher_then_another_major(
 
 
 @pytest.mark.parametrize(
+    ("cuda", "driver", "chosen"),
+    [
+        pytest.param("12.6", None, "2.9.1+cu126", id="a-higher-minor-is-not-served-in-full"),
+        pytest.param("12.6", "580.65.06", "2.9.1", id="by-this-driver-it-is"),
+        pytest.param("12.8", None, "2.9.1", id="exactly-this"),
+        pytest.param("12.9", None, "2.9.1", id="a-lower-minor"),
+        pytest.param("13.0", None, "2.9.1+cu130", id="another-major"),
+    ],
+)
+def test_what_was_read_goes_first_where_it_is_served_in_full(
+    cuda: str, driver: str | None, chosen: str
+) -> None:
+    target = make_target(cuda=cuda, archs="sm90", **({"driver": driver} if driver else {}))
+    text = f"{public('2.9.1')}\n{pytorch('2.9.1')}"
+    assert pins(answer(text, "torch", target=target, rules=rules(target))) == {"torch": chosen}
+
+
+@pytest.mark.parametrize(
     ("text", "cuda", "warning", "remedy"),
     [
         pytest.param(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from packaging.utils import NormalizedName
+from packaging.version import Version
 
 from resolver.errors import IndexFailure
-from resolver.model.host_need import BYTES, HostNeed
+from resolver.model.host_need import BYTES, GPU, HostNeed
 from resolver.model.outcome import Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.solve.candidate import Bound, Need
@@ -17,6 +19,7 @@ from tests.support.fakes import (
     FakeRules,
     answer,
     make_reason,
+    make_workspace,
     pins,
     reasons,
     verdict,
@@ -104,6 +107,39 @@ def test_an_unread_file_never_wins_over_one_that_was_read(grade: str) -> None:
         kernel_1=(for_torch("kernel 1.0", "2.9.1"),),
     )
     assert pins(outcome) == {"torch": "2.9.1", "kernel": "1.0"}
+
+
+DECLARED = f"""
+torch 2.8.0
+kernel 2.0 {X} needs torch
+kernel 2.0+cu130 {X} needs torch==2.8.0
+kernel 1.0 {X} needs torch
+"""
+
+
+@pytest.mark.parametrize(
+    ("fits", "expected"),
+    [
+        pytest.param((), "2.0", id="the-sibling-that-was-read"),
+        pytest.param(
+            (HostNeed(GPU, "sm120", "kernel 2.0", make_reason("no-device-code", "kernel 2.0")),),
+            "2.0+cu130",
+            id="one-that-does-not-fit-is-no-answer",
+        ),
+    ],
+)
+def test_a_declared_file_stands_behind_its_sibling_that_was_read(
+    fits: tuple[HostNeed, ...], expected: str
+) -> None:
+    # Its metadata say its torch; for the target's very CUDA it is listed first.
+    read = make_workspace(DECLARED).catalog(NormalizedName("kernel")).group(Version("2.0"))
+    sibling = next(artifact for artifact in read if artifact.version.local is None)
+    evidence = FakeEvidence(bounds={"kernel 2.0": fits}, siblings={"kernel 2.0+cu130": sibling})
+    rules = FakeRules(ranks={"kernel 2.0": 1})
+    assert pins(answer(DECLARED, "kernel", evidence=evidence, rules=rules)) == {
+        "torch": "2.8.0",
+        "kernel": expected,
+    }
 
 
 def test_a_sibling_s_word_goes_before_none() -> None:

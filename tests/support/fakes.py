@@ -211,6 +211,7 @@ class FakeRules:
     about_wish: tuple[Reason, ...] = ()
     grades: Mapping[str, Grade] = field(default_factory=dict)
     higher: Collection[str] = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
     absences: Mapping[tuple[str, str, str], Reason] = field(default_factory=dict)
     whole: Collection[tuple[str, str, str]] = ()
 
@@ -224,8 +225,8 @@ class FakeRules:
         cuda = CudaVersion.from_local(artifact.version.local)
         return None if cuda is None else str(cuda)
 
-    def cuda_rank(self, artifact: Artifact) -> int:  # noqa: ARG002
-        return 0
+    def cuda_rank(self, artifact: Artifact) -> int:
+        return self.ranks.get(_text(artifact), 0)
 
     def absent(self, project: NormalizedName, version: Version, channel: str) -> Reason | None:
         return self.absences.get((project, str(version), channel))
@@ -262,6 +263,7 @@ class FakeEvidence:
     pinned_too_far: Mapping[tuple[str, str], tuple[Reason, ...]] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     codes: Mapping[str, Check] = field(default_factory=dict)
+    siblings: Mapping[str, Artifact] = field(default_factory=dict)
 
     def prefetch(self, artifacts: Iterable[Artifact]) -> None:
         del artifacts
@@ -271,6 +273,9 @@ class FakeEvidence:
 
     def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
         return tuple(n for n in self.bounds.get(_text(artifact), ()) if isinstance(n, Bound))
+
+    def stand_in(self, artifact: Artifact) -> Artifact | None:
+        return self.siblings.get(_text(artifact))
 
     def pair(self, extension: Artifact, torch: Artifact) -> Pair | None:
         return self.pairs.get((_text(extension), _text(torch)))
