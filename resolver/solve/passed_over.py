@@ -13,6 +13,7 @@ from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Outcome, Package, PassedOver
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.release import Release, Subject
+from resolver.model.stack import TORCH
 from resolver.model.version import public_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.problem import Problem, names_one
@@ -117,22 +118,28 @@ def _on_machine(workspace: Workspace, artifact: Artifact) -> Reason | None:
 def _misfit(
     workspace: Workspace, problem: Problem, root: Wanted, newest: Version, outcome: Outcome
 ) -> str | None:
-    """What keeps a release out of the answer as it is: a partner, or what it requires."""
+    """What keeps a release out of the answer as it is: a partner, or what it requires.
+
+    Of several, what torch must be; then what another pins: that was not taken by the way.
+    """
     group = workspace.catalog(root.project).group(newest)
     artifact = next((a for a in group if _on_machine(workspace, a) is None), group[0])
     for package in outcome.packages:
         for need in workspace.needs(package.artifact, None):
             if not _fits(need, artifact):
                 return f"{package} {_says(need)}"
+    found: list[tuple[bool, bool, str]] = []
     for need in workspace.needs(artifact, None):
         taken = None if isinstance(need, HostNeed) else outcome.package(_project(need))
         if taken is not None and not _fits(need, taken.artifact):
-            return f"it {_says(need)}; {_holder(workspace, problem, taken, outcome)}"
-    return None
+            holder = _holder(workspace, problem, taken, outcome)
+            line = f"it {_says(need)}; {holder or f'{taken} was taken'}"
+            found.append((_project(need) != TORCH, holder is None, line))
+    return min(found, key=lambda each: each[:2])[-1] if found else None
 
 
-def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Outcome) -> str:
-    """Who wants the package that the answer has."""
+def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Outcome) -> str | None:
+    """Who pins the package that the answer has; None where nobody does."""
     for need in (*problem.roots, *problem.constraints.get(taken.artifact.name, ())):
         if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
             return f"{need} was asked for"
@@ -140,7 +147,7 @@ def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Out
         for need in workspace.needs(package.artifact, None):
             if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
                 return f"{package} {_says(need)}"
-    return f"{taken} was taken"
+    return None
 
 
 def _fits(need: Need, artifact: Artifact) -> bool:

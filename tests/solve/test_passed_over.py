@@ -68,6 +68,22 @@ MISMATCH = make_reason(
             id="two-that-disagree",
         ),
         pytest.param(
+            "a 2.0 needs aa==2.0 | c==2.0 | torch==2.0\na 1.0 needs aa | c\nb 1.0 needs c==1.0\n"
+            "d 1.0 needs torch==1.0\naa 1.0\naa 2.0\nc 1.0\nc 2.0\ntorch 1.0\ntorch 2.0",
+            ["a", "b", "d", "aa<2"],
+            {},
+            ["a 2.0: it requires torch==2.0; d 1.0 requires torch==1.0"],
+            id="of-several-what-torch-must-be",
+        ),
+        pytest.param(
+            "a 2.0 needs aa==2.0 | c==2.0\na 1.0 needs aa | c\nb 1.0 needs c==1.0 | aa<2\n"
+            "aa 1.0\naa 2.0\nc 1.0\nc 2.0",
+            ["a", "b"],
+            {},
+            ["a 2.0: it requires c==2.0; b 1.0 requires c==1.0"],
+            id="then-what-another-pins",
+        ),
+        pytest.param(
             "a 2.0 needs c==2.0\na 1.0 needs c\nc 1.0\nc 2.0",
             ["a", "c==1.0"],
             {},
