@@ -8,7 +8,8 @@ Online, the cells share one cache.
 Run: python -m benchmarks.targets [--online] [--gpu H100,B200] [--cuda 12.8] [--python 3.12]
      [--request "vllm sglang"] [--jobs 2] [--isolate] [--json FILE] [--document FILE]
 
-``--document docs/targets.md`` writes the page anew; a test compares a sample of its cells.
+``--document docs/targets.md`` writes the page's table anew, and with ``--online`` the cells that
+differ from it; a test compares a sample of its cells.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 _KERNELS = ("sgl-kernel", "sglang-kernel")
 _GRADES = ("measured", "reported", "declared", "inferred", "assumed")
 _GLIBC = "2.35"
+_ONLINE = "## The same, online"
+_COUNTS = re.compile(r"Of \d+ cells \d+ are locks[^.]*\.")
 _UNKNOWN = re.compile(r"cannot tell whether there is a solution: ([^:]+): a snapshot")
 
 
@@ -254,10 +257,56 @@ def table(answers: Iterable[Answer]) -> str:
     ]
     by_row = groupby(map(row, answers), key=lambda r: (r[0], r[1], r[3]))
     for (gpu, cuda, columns), group in by_row:
-        pythons = [python for _, _, python, _ in group]
-        span = pythons[0] if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}"
+        span = _span([python for _, _, python, _ in group])
         lines.append(f"| {gpu} | {cuda} | {span} | {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
+
+
+def counts(answers: Sequence[Answer]) -> str:
+    """How many of each outcome, in a sentence."""
+    locks = [answer.grade for answer in answers if answer.code == 0]
+    grades = ", ".join(f"{locks.count(grade)} {grade}" for grade in _GRADES if grade in locks)
+    rejected, unknown = (sum(a.code == code for a in answers) for code in (1, 3))
+    return (
+        f"Of {len(answers)} cells {len(locks)} are locks ({grades}), {rejected} rejections and "
+        f"{unknown} unknown."
+    )
+
+
+def with_table(page: str, answers: Sequence[Answer]) -> str:
+    """A page with these answers in place of its first table and its first counts."""
+    return _replaced(page, "| GPU |", table(answers), counts(answers))
+
+
+def with_online(page: str, answers: Sequence[Answer]) -> str:
+    """A page with what is answered otherwise than its table has it, below its online heading."""
+    offline = parse_table(page)
+    head, heading, rest = page.partition(_ONLINE)
+    differing = [a for a in answers if a.columns != offline.get(row(a)[:3])]
+    lines = [
+        "| GPU | CUDA | Python | torch | kernel | flashinfer | weakest pair | offline |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    by_row = groupby(
+        (row(answer) for answer in differing),
+        key=lambda r: (r[0], r[1], r[3], offline.get(r[:3], ())),
+    )
+    for (gpu, cuda, columns, before), group in by_row:
+        changed = [old for old, new in zip(before, columns, strict=False) if old != new and old]
+        span = _span([python for _, _, python, _ in group])
+        lines.append(f"| {gpu} | {cuda} | {span} | {' | '.join(columns)} | {', '.join(changed)} |")
+    return head + heading + _replaced(rest, "| GPU |", "\n".join(lines) + "\n", counts(answers))
+
+
+def _replaced(page: str, first: str, lines: str, sentence: str) -> str:
+    start = page.index(first)
+    end = page.find("\n\n", start)
+    page = page[:start] + lines + (page[end + 1 :] if end >= 0 else "")
+    return _COUNTS.sub(sentence, page, count=1)
+
+
+def _span(pythons: Sequence[str]) -> str:
+    return pythons[0] if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}"
 
 
 def summary(answers: Sequence[Answer]) -> str:
@@ -286,7 +335,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=600, help="seconds a cell")
     parser.add_argument("--cache-dir", type=Path, help="online: a cache to keep")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--document", type=Path, help="replace the first table of this page")
+    parser.add_argument("--document", type=Path, help="write the answers into this page")
     given = parser.parse_args()
     wanted = [
         cell
@@ -310,10 +359,8 @@ def main() -> None:
         given.json.write_text(text + "\n", encoding="utf-8")
     if given.document:
         page = given.document.read_text(encoding="utf-8")
-        start = page.index("| GPU |")
-        end = page.find("\n\n", start)
-        rest = page[end + 1 :] if end >= 0 else ""
-        given.document.write_text(page[:start] + table(answers) + rest, encoding="utf-8")
+        page = with_online(page, answers) if given.online else with_table(page, answers)
+        given.document.write_text(page, encoding="utf-8")
     else:
         print(table(answers))
     print(summary(answers), file=sys.stderr)

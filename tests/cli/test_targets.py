@@ -23,12 +23,8 @@ def test_the_table_has_every_cell() -> None:
 
 def test_every_cell_is_an_answer() -> None:
     """A lock whose pairs are measured, reported or declared, or a rejection with its reason."""
-    unknown = [cell for cell, (torch, *_) in TABLE.items() if torch == "unknown"]
-    assert len(unknown) <= 6
     for cell, (torch, kernel, flashinfer, grade) in TABLE.items():
-        if torch == "unknown":
-            assert kernel.startswith("not in the snapshot: "), cell
-        elif torch == "no":
+        if torch == "no":
             assert ": " in kernel, cell
             assert "not-in-snapshot" not in kernel, cell
         else:
