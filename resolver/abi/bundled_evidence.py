@@ -53,6 +53,17 @@ class EvidencePack:
             return None
         return found
 
+    def named(self, project: NormalizedName, prefix: str) -> tuple[WheelFacts, ...]:
+        """What is held of the files of a project whose names begin so."""
+        marker = f'"filename":"{prefix}'
+        found = []
+        for sha256, row in list(self._load(project).items()):
+            known = row.filename.startswith(prefix) if not isinstance(row, str) else marker in row
+            facts = self.get(project, sha256) if known else None
+            if facts is not None:
+                found.append(facts)
+        return tuple(found)
+
     def all(self, project: NormalizedName) -> tuple[WheelFacts, ...]:
         """Everything that is held of a project."""
         found = (self.get(project, sha256) for sha256 in list(self._load(project)))

@@ -75,14 +75,43 @@ class ProviderNeeds:
         self, wants: Iterable[Want], origin: Release, evidence: str, grade: Grade
     ) -> Iterator[Bound]:
         """The projects of which not every release will do, each as a requirement."""
-        by_project: dict[NormalizedName, list[Want]] = {}
-        for want in wants:
-            for project in self._projects[want.soname]:
-                by_project.setdefault(project, []).append(want)
-        for project, mine in sorted(by_project.items()):
+        for project, mine in sorted(self._by_project(wants).items()):
             judged = {v: self._serves(project, v, mine) for v in self._versions(project)}
             if False in judged.values():
                 yield self._bound(project, tuple(mine), judged, origin, evidence, grade)
+
+    def refusals(
+        self,
+        wants: Iterable[Want],
+        origin: Release,
+        evidence: str,
+        grade: Grade,
+        files: Mapping[NormalizedName, Artifact],
+    ) -> tuple[Reason, ...]:
+        """Why libraries of a set will not do: the files that lack something of it."""
+        reasons: list[Reason] = []
+        for project, mine in sorted(self._by_project(wants).items()):
+            there = files.get(project)
+            if there is not None and self._told(there, mine) is not True:
+                for bound in self.bounds(mine, origin, evidence, grade):
+                    if bound.project == project and not bound.accepts(there):
+                        reasons += bound.explain(there)
+        return tuple(reasons)
+
+    def _by_project(self, wants: Iterable[Want]) -> dict[NormalizedName, list[Want]]:
+        found: dict[NormalizedName, list[Want]] = {}
+        for want in wants:
+            for project in self._projects[want.soname]:
+                found.setdefault(project, []).append(want)
+        return found
+
+    def _told(self, artifact: Artifact, wants: Iterable[Want]) -> bool | None:
+        """Whether a file has all of it, by its own wheel or another of its release."""
+        wants = tuple(wants)
+        wheel = self._history().by_sha256.get(artifact.sha256 or "")
+        if wheel is not None and (told := self._wheel_serves(wheel, wants)) is not None:
+            return told
+        return self._serves(artifact.name, artifact.version, wants)
 
     def _bound(
         self,
@@ -136,10 +165,7 @@ class ProviderNeeds:
     def _accepts(
         self, artifact: Artifact, wants: tuple[Want, ...], judged: Mapping[Version, bool | None]
     ) -> bool:
-        wheel = self._history().by_sha256.get(artifact.sha256 or "")
-        if wheel is not None and (told := self._wheel_serves(wheel, wants)) is not None:
-            return told
-        if (told := judged.get(artifact.version)) is not None:
+        if (told := self._told(artifact, wants)) is not None:
             return told
         # A library of one major only gains names: what lies between is not known, and may do.
         older = [v for v in judged if v <= artifact.version and judged[v] is not None]

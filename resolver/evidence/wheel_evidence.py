@@ -29,7 +29,7 @@ from resolver.evidence.local_version import (
 )
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.native_scope import NativeScope
-from resolver.evidence.provider_need import ProviderNeeds
+from resolver.evidence.provider_need import ProviderNeeds, Want
 from resolver.evidence.stand_in import (
     CodesOf,
     CudaOf,
@@ -40,6 +40,7 @@ from resolver.evidence.stand_in import (
     unread_need,
 )
 from resolver.evidence.torch_match import Torches
+from resolver.evidence.torch_need import TorchNeeds
 from resolver.evidence.torch_reason import no_torch, overdeclared
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
@@ -89,6 +90,7 @@ class WheelEvidence:
         self._rules = base.load_rules
         self._scope = NativeScope(base.facts, self._rules, base.natives, target)
         self._providers = ProviderNeeds(lambda: base.providers, base.facts, target)
+        self._torch_needs = TorchNeeds(base.pack, self._providers)
         self._drivers = DriverNeeds(base.driver_functions, base.facts, target)
 
     def close(self) -> None:
@@ -151,7 +153,8 @@ class WheelEvidence:
         if read.link.symbols and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         if read.link.symbols or self._declared(metadata):
-            needs += self._provider_bounds(artifact, read)
+            wants, evidence = self._wanted(read)
+            needs += self._providers.bounds(wants, artifact.release, evidence, read.grade)
         return tuple(needs)
 
     def sibling_needs(self, artifact: Artifact) -> tuple[HostNeed | Bound, ...]:
@@ -289,18 +292,18 @@ class WheelEvidence:
 
         What keeps it from loading on this machine alone is among its needs, and not told here.
         """
+        if artifact.name == TORCH:
+            return self._torch_needs.reasons(artifact, files)
         read = self._links.get(key_of(artifact))
         if read is None:
             return ()
         found: tuple[Reason, ...] = ()
         if read.sibling is None:
             found = self._driver_reasons(read.link, artifact.release)
-        reasons = [reason for reason in found if reason.severity is not Severity.FATAL]
-        for bound in self._provider_bounds(artifact, read):
-            there = files.get(bound.project)
-            if there is not None and not bound.accepts(there):
-                reasons += bound.explain(there)
-        return tuple(reasons)
+        told = (reason for reason in found if reason.severity is not Severity.FATAL)
+        wants, evidence = self._wanted(read)
+        lacking = self._providers.refusals(wants, artifact.release, evidence, read.grade, files)
+        return (*told, *lacking)
 
     def device_code(self, artifact: Artifact) -> Check | None:
         """The device code of a file that was read before, by its bytes; None where it was not."""
@@ -332,12 +335,11 @@ class WheelEvidence:
         text = works_with(read.link) or "a torch that exports its symbols"
         return Bound(TORCH, accepts, explain, str(subject), text, by="its bytes")
 
-    def _provider_bounds(self, artifact: Artifact, read: Read) -> Iterator[Bound]:
-        """What the libraries that torch brings must export, where not every release does."""
+    def _wanted(self, read: Read) -> tuple[tuple[Want, ...], str]:
+        """What the import needs of NVIDIA's libraries, and how it is known."""
         wheel = read.link.wheel
         wants = self._providers.wants(wheel.members, self._members.loaded(read.link))
-        evidence = f"the undefined symbols of {file_text(wheel.filename, wheel.sha256)}"
-        return self._providers.bounds(wants, artifact.release, evidence, read.grade)
+        return wants, f"the undefined symbols of {file_text(wheel.filename, wheel.sha256)}"
 
     def _refusals(
         self, subject: Release, metadata: Metadata, torch: Artifact, read: Read
