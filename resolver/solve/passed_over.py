@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from resolver.model.artifact import Artifact
+from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Outcome, Package, PassedOver
 from resolver.model.reason import Code, Reason, Severity
@@ -102,7 +103,7 @@ def _why(
         return _misfit(workspace, problem, root, newest, outcome) or _failed(
             workspace, trial, result, release
         )
-    return _instead(problem, result, outcome)
+    return _instead(problem, result, outcome) or _caveat(workspace, result.artifacts[root.project])
 
 
 def _on_machine(workspace: Workspace, artifact: Artifact) -> Reason | None:
@@ -120,30 +121,52 @@ def _misfit(
 ) -> str | None:
     """What keeps a release out of the answer as it is: a partner, or what it requires.
 
-    Of several, what torch must be; then what another pins: that was not taken by the way.
+    Partners are what the other requests bring; what is there for the older release alone says
+    nothing. Of several, what torch must be; then what another pins: that was not taken by the way.
     """
+    partners = _partners(workspace, problem, root, outcome)
     group = workspace.catalog(root.project).group(newest)
     artifact = next((a for a in group if _on_machine(workspace, a) is None), group[0])
-    for package in outcome.packages:
+    for package in partners:
         for need in workspace.needs(package.artifact, None):
             if not _fits(need, artifact):
                 return f"{package} {_says(need)}"
+    held = {package.artifact.name for package in partners} | problem.constraints.keys()
     found: list[tuple[bool, bool, str]] = []
     for need in workspace.needs(artifact, None):
         taken = None if isinstance(need, HostNeed) else outcome.package(_project(need))
-        if taken is not None and not _fits(need, taken.artifact):
-            holder = _holder(workspace, problem, taken, outcome)
+        if taken is None or taken.artifact.name not in held:
+            continue
+        if not _fits(need, taken.artifact):
+            holder = _holder(workspace, problem, taken, partners)
             line = f"it {_says(need)}; {holder or f'{taken} was taken'}"
             found.append((_project(need) != TORCH, holder is None, line))
     return min(found, key=lambda each: each[:2])[-1] if found else None
 
 
-def _holder(workspace: Workspace, problem: Problem, taken: Package, outcome: Outcome) -> str | None:
+def _partners(
+    workspace: Workspace, problem: Problem, root: Wanted, outcome: Outcome
+) -> list[Package]:
+    """The packages that other requests ask for, and what these require."""
+    asked = [_project(need) for need in problem.roots if _project(need) != root.project]
+    waiting, found = list(asked), dict[str, Package]()
+    while waiting:
+        name = waiting.pop()
+        package = outcome.package(canonicalize_name(name))
+        if package is not None and name not in found and name != root.project:
+            found[name] = package
+            waiting += map(_project, workspace.needs(package.artifact, None))
+    return [package for package in outcome.packages if package.artifact.name in found]
+
+
+def _holder(
+    workspace: Workspace, problem: Problem, taken: Package, partners: Sequence[Package]
+) -> str | None:
     """Who pins the package that the answer has; None where nobody does."""
     for need in (*problem.roots, *problem.constraints.get(taken.artifact.name, ())):
         if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
             return f"{need} was asked for"
-    for package in outcome.packages:
+    for package in partners:
         for need in workspace.needs(package.artifact, None):
             if isinstance(need, Wanted) and need.project == taken.artifact.name and names_one(need):
                 return f"{package} {_says(need)}"
@@ -177,8 +200,8 @@ def _failed(workspace: Workspace, problem: Problem, failure: Failure, release: R
     return _line(reasons[0], release) if reasons else "no set with it fits"
 
 
-def _instead(problem: Problem, found: Solution, outcome: Outcome) -> str:
-    """What the set with a release costs that solves all the same."""
+def _instead(problem: Problem, found: Solution, outcome: Outcome) -> str | None:
+    """What the set with a release costs that solves all the same; None where nothing older."""
     older = [
         f"{root.project} {there.version}"
         for root in problem.roots
@@ -190,6 +213,16 @@ def _instead(problem: Problem, found: Solution, outcome: Outcome) -> str:
     ]
     if older:
         return f"only {', '.join(older)} fits it"
+    return None
+
+
+def _caveat(workspace: Workspace, artifact: Artifact) -> str:
+    """What a user would have to be told of a file: what was taken has no such caveat."""
+    metadata = workspace.metadata(artifact)
+    if isinstance(metadata, Metadata):
+        for reason in workspace.rules.remarks(artifact, metadata):
+            fix = f"; {reason.remedy}" if reason.remedy else ""
+            return f"{reason.found}{fix}"
     return "a set with it rests on more than what was read"
 
 

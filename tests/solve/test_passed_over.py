@@ -23,6 +23,11 @@ MISMATCH = make_reason(
 )
 
 
+TOO_NEW = make_reason(
+    "cuda-mismatch", "torch 2.0", needs="a build for CUDA 12", found="one for CUDA 13"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "asked", "options", "expected"),
     [
@@ -82,6 +87,17 @@ MISMATCH = make_reason(
             {},
             ["a 2.0: it requires c==2.0; b 1.0 requires c==1.0"],
             id="then-what-another-pins",
+        ),
+        pytest.param(
+            "a 2.0 needs torch==2.0\na 1.0 needs torch==1.0\ntorch 1.0\ntorch 2.0",
+            ["a"],
+            {
+                "rules": FakeRules(
+                    needs={"torch 2.0": (HostNeed(CUDA, "13.2", "torch 2.0", TOO_NEW),)}
+                )
+            },
+            ["a 2.0: cuda-mismatch (torch 2.0): needs a build for CUDA 12; found one for CUDA 13"],
+            id="what-the-older-release-itself-brings-is-no-reason",
         ),
         pytest.param(
             "a 2.0 needs c==2.0\na 1.0 needs c\nc 1.0\nc 2.0",
