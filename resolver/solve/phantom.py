@@ -100,7 +100,7 @@ def _named(
         version = version_of(clause)
         if version is not None:
             yield version
-            yield Version(f"{version.public}.1")
+            yield Version(f"{version.base_version}.1")  # later than its pre- and post-releases
 
 
 def not_shown(workspace: Workspace, catalog: Catalog, specifier: SpecifierSet) -> Reason:

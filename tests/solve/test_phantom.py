@@ -1,0 +1,15 @@
+"""Versions that nobody has shown, where not all that could be asked did answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fakes import FakeIndex, verdict
+
+
+@pytest.mark.parametrize("named", ["1.0b2", "1.0.post1", "1.0.dev3", "1!2.0rc1.post2", "1.0"])
+@pytest.mark.parametrize("operator", ["==", ">=", "~=", ">"])
+def test_a_version_of_any_form_may_be_named(operator: str, named: str) -> None:
+    """mooncake-transfer-engine==0.3.13.post1 without a network was a traceback."""
+    index = FakeIndex("a 1\nb 0.9 snapshot:2026-01-01")
+    assert verdict(index, "a==1", f"b{operator}{named}").verdict == "unknown"
