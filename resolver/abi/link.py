@@ -15,15 +15,19 @@ from packaging.version import Version
 from resolver.abi.history import History
 from resolver.abi.load_rules import (
     MemberLoad,
+    by_torch,
     choice_for_gpu,
-    choice_for_torch,
+    choices_for_torch,
     find_load,
+    python_of,
 )
 from resolver.abi.symbol import is_torch_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.release import release_of
+
+_CUDA = ("cuda", "cuda-major")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,18 +144,10 @@ class WheelLink:
             return False
         return not self.archs or link.load.choice in self._gpu_choices(rule, ())
 
-    def unserved(self, column: int) -> tuple[list[MemberLink], ...]:
-        """The groups selected by torch that have no member for one build's release."""
-        version = self.history.builds[column].version
-        choice = choice_for_torch(version)
-        return tuple(
-            group
-            for group in self._groups()
-            if (rule := group[0].load.rule) is not None
-            and rule.by == "torch"
-            and (rule.torch is None or rule.torch.contains(version, prereleases=True))
-            and all(link.load.choice != choice for link in group)
-        )
+    @cached_property
+    def chosen_by_torch(self) -> bool:
+        """Whether torch's release, or the CUDA it was built with, chooses between its members."""
+        return any(row.load.rule and by_torch(row.load.rule) for row in self.members)
 
     def releases(self, mask: int) -> tuple[Version, ...]:
         """The releases of torch in a mask, in order; a release with several builds needs all."""
@@ -179,7 +175,12 @@ class WheelLink:
             return mask
         if rule.by == "torch":
             for index, build in enumerate(self.history.builds):
-                mask |= masks.get(choice_for_torch(build.version), 0) & 1 << index
+                for choice in choices_for_torch(build.version):
+                    mask |= masks.get(choice, 0) & 1 << index
+            return mask
+        if rule.by != "gpu":  # that of the torch which is taken; the columns are other builds too
+            for alternative in masks.values():
+                mask |= alternative
             return mask
         wanted = [masks.get(choice, 0) for choice in self._gpu_choices(rule, alternatives)]
         mask = self.builds
@@ -196,7 +197,7 @@ class WheelLink:
         """The members of a group that decide for one build."""
         alternatives = _alternatives(group)
         rule = group[0].load.rule
-        if rule is None or rule.load == "one-of":
+        if rule is None or rule.load == "one-of" or rule.by in _CUDA:
             bit = 1 << column
             best = min(
                 alternatives,
@@ -207,7 +208,8 @@ class WheelLink:
             )
             return alternatives[best]
         if rule.by == "torch":
-            return alternatives.get(choice_for_torch(self.history.builds[column].version), [])
+            names = choices_for_torch(self.history.builds[column].version)
+            return [row for name in names for row in alternatives.get(name, [])]
         return [
             link
             for choice in self._gpu_choices(rule, alternatives)
@@ -227,8 +229,11 @@ def link_wheel(
     *,
     machine: str,
     archs: Iterable[Arch] = (),
+    python: str | None = None,
 ) -> WheelLink:
     """Judge one wheel against all builds of a machine. Cost: a few milliseconds.
+
+    ``python`` is the interpreter that is meant, such as ``312``, by default the wheel's own.
 
     Symbols that another member of the wheel defines are no needs of torch.
     """
@@ -240,6 +245,7 @@ def link_wheel(
     masks: dict[str, int] = {}
     links: list[MemberLink] = []
     release = release_of(wheel.filename)
+    python = python or python_of(wheel.filename)
     for member in wheel.members:
         names = member.facts.undefined if member.facts is not None else frozenset()
         symbols, unowned = [], []
@@ -257,7 +263,7 @@ def link_wheel(
         links.append(
             MemberLink(
                 member=member,
-                load=find_load(rules, release, member.path),
+                load=find_load(rules, release, member.path, python),
                 symbols=tuple(symbols),
                 mask=mask,
                 unowned=tuple(unowned),

@@ -10,8 +10,9 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, likeness, overloads
 from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.load_rules import choice_for_torch
+from resolver.abi.load_rules import Unserved, unserved
 from resolver.abi.symbol import string_abi
+from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release, Subject, release_of
 from resolver.model.stack import TORCH
@@ -44,10 +45,12 @@ def check_torch(
     torch = Release(TORCH, version)
     match = link.history.match(version, machine=machine, sha256=sha256)
     unowned = _unowned(link, subject, None if match is None else match.index)
+    cuda = _cuda_of(version, match)
+    lacking = _unserved(link, cuda, subject, torch) if link.chosen_by_torch else []
     if not link.symbols:
-        return unowned
+        return (*lacking, *unowned)
     if match is None:
-        return (_unverified(link, subject, torch), *unowned)
+        return (*lacking, _unverified(link, subject, torch), *unowned)
     reasons: list[Reason] = []
     bit = 1 << match.index
     fatal = [m for m in link.deciding(match.index) if not m.mask & bit]
@@ -57,9 +60,7 @@ def check_torch(
             _missing_symbol(link, match, members, severity, subject, torch)
             for members in _by_missing(link, group, bit)
         )
-    reasons.extend(_unserved(link, match, subject, torch))
-    reasons.extend(unowned)
-    return tuple(reasons)
+    return (*reasons, *lacking, *unowned)
 
 
 def link_evidence(link: WheelLink, match: Match) -> str:
@@ -223,29 +224,49 @@ def _string_remedy(subject: Subject, works: str | None, severity: Severity, *, n
     return f"The package imports without it; for this feature take {build}."
 
 
-def _unserved(link: WheelLink, match: Match, subject: Subject, torch: Release) -> list[Reason]:
-    reasons = []
-    for group in link.unserved(match.index):
-        rule = group[0].load.rule
-        optional = group[0].load.optional
-        choices = sorted({member.load.choice for member in group})
-        reasons.append(
-            Reason(
-                code=Code.MISSING_LIBRARY,
-                severity=Severity.DEGRADED if optional else Severity.FATAL,
-                subject=subject,
-                object=torch,
-                member=group[0].member.path,
-                needs=f"a {rule.group if rule else ''} member for torch "
-                f"{match.build.version.major}.{match.build.version.minor}, "
-                f"named {choice_for_torch(match.build.version)}",
-                found="members named " + ", ".join(choices),
-                grade=Grade.MEASURED,
-                evidence=f"the members of {_file(link)}; {rule.source if rule else ''}",
-                remedy=f"Use a release of torch that {subject} brings a member for.",
-            )
-        )
-    return reasons
+def _cuda_of(version: Version, match: Match | None) -> CudaVersion | None:
+    """The CUDA release that a torch was built with, by its local version, else by its column."""
+    if version.local is not None:
+        return CudaVersion.from_local(version.local)
+    return None if match is None else match.build.cuda
+
+
+def _unserved(
+    link: WheelLink, cuda: CudaVersion | None, subject: Subject, torch: Release
+) -> list[Reason]:
+    loads = [(row.member.path, row.load) for row in link.members]
+    version = torch.version
+    if not isinstance(version, Version):
+        return []
+    return [
+        unserved_reason(group, subject, torch, f"the members of {_file(link)}")
+        for group in unserved(loads, version, cuda)
+    ]
+
+
+def unserved_reason(group: Unserved, subject: Subject, torch: Release, where: str) -> Reason:
+    """That a package has no member for a torch; ``where`` is where its members were seen."""
+    version = torch.version
+    public = f"{version.major}.{version.minor}" if isinstance(version, Version) else str(version)
+    what = f"torch {public}"
+    if group.rule.by == "cuda-major":
+        what = f"CUDA {group.choice}"
+    elif group.rule.by == "cuda":
+        what = f"CUDA {group.choice[:-1]}.{group.choice[-1]}"
+    choices = sorted({choice for _path, choice in group.members})
+    return Reason(
+        code=Code.MISSING_LIBRARY,
+        severity=Severity.DEGRADED if group.rule.optional else Severity.FATAL,
+        subject=subject,
+        object=torch,
+        member=group.members[0][0],
+        needs=f"a {group.rule.group} member for {what}, named {group.choice}",
+        found="members named " + ", ".join(choices),
+        grade=Grade.MEASURED,
+        evidence=f"{where}; {group.rule.source}",
+        remedy=f"Use a torch that {subject} brings a member for, or a release of {subject.name} "
+        f"that has one for {what}.",
+    )
 
 
 def _unverified(link: WheelLink, subject: Subject, torch: Release) -> Reason:

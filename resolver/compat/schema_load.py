@@ -14,6 +14,7 @@ from resolver.model.load_knowledge import (
     NativeProjects,
     Preload,
     PreloadRule,
+    Selector,
     SystemLibrary,
 )
 
@@ -27,7 +28,7 @@ class LoadRuleFact(Fact):
     pattern: PatternText
     load: LoadKind
     group: str = ""
-    by: Literal["gpu", "torch"] | None = None
+    by: Selector | None = None
     optional: bool = False
     gpu: dict[str, str] = Field(default_factory=dict)
     otherwise: str = ""

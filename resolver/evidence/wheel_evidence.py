@@ -150,7 +150,7 @@ class WheelEvidence:
                 artifact, read, self._members, self._known, self._cuda_of, self._codes_of
             )
             needs += self._word(artifact, read, self._declared(metadata))
-        if read.link.symbols and not _alternatives_unread(read.link):
+        if _asks_torch(read.link) and not _alternatives_unread(read.link):
             needs.append(self._torch_bound(artifact, metadata, read))
         if read.link.symbols or self._declared(metadata):
             wants, evidence = self._wanted(read)
@@ -245,7 +245,7 @@ class WheelEvidence:
         if read is None:
             against = self._stand_ins.against(extension)
             return () if against is None else self._refused_elsewhere(subject, torch, against)
-        if not read.link.symbols:
+        if not _asks_torch(read.link):
             return ()
         return self._refusals(subject, metadata, torch, read)
 
@@ -429,7 +429,13 @@ class WheelEvidence:
             self._rules,
             machine=machine or self._target.machine,
             archs=self._target.archs,
+            python=self._target.python_tag,
         )
+
+
+def _asks_torch(link: WheelLink) -> bool:
+    """Whether torch decides what of a wheel loads: by its symbols, or by its release."""
+    return bool(link.symbols) or link.chosen_by_torch
 
 
 def _sureness(link: WheelLink, column: int) -> Grade:

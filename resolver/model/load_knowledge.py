@@ -13,7 +13,9 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 
-LoadKind = Literal["required", "optional", "one-of", "selected-by"]
+LoadKind = Literal["required", "optional", "one-of", "selected-by", "never"]
+# What chooses between alternatives: the GPU, torch's release, the CUDA torch was built with.
+Selector = Literal["gpu", "torch", "cuda", "cuda-major"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,8 @@ class LoadRule:
     ``gpu`` maps a compute capability to the choice that is loaded there, ``otherwise`` is the
     choice everywhere else. ``optional`` says that a group brings a feature, and that the package
     imports without. ``torch`` are the releases that a group selected by torch is for; others need
-    none of it.
+    none of it. What loads ``never`` lies beside: a library that others need, another Python's, a
+    plugin for something that is not there.
     """
 
     id: str
@@ -31,7 +34,7 @@ class LoadRule:
     pattern: re.Pattern[str]
     load: LoadKind
     group: str = ""
-    by: Literal["gpu", "torch"] | None = None
+    by: Selector | None = None
     optional: bool = False
     gpu: Mapping[str, str] = field(default_factory=dict)
     otherwise: str = ""

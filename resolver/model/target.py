@@ -56,6 +56,11 @@ class Target:
         return f"{self.python.major}.{self.python.minor}" + ("t" if self.free_threaded else "")
 
     @property
+    def python_tag(self) -> str:
+        """``312`` or ``313t``, as the names of extension modules have it."""
+        return self.python_short.replace(".", "")
+
+    @property
     def platform_options(self) -> str:
         """``--python 3.12 --machine x86_64``: what makes another command take the same wheel."""
         return f"--python {self.python_short} --machine {self.machine}"

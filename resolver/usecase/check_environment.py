@@ -10,8 +10,9 @@ from typing import Literal
 
 from packaging.version import Version
 
-from resolver.abi.load_rules import find_load
+from resolver.abi.load_rules import by_torch, find_load, unserved
 from resolver.abi.shared_object import read_shared_object
+from resolver.abi.verdict import unserved_reason
 from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -81,7 +82,15 @@ def simulate(
             environment,
             files,
             probe_loader(),
-            roles=_roles(base.load_rules, archs, torch_version),
+            roles=_roles(
+                base.load_rules,
+                archs,
+                torch_version,
+                torch_cuda,
+                None
+                if environment.python_short is None
+                else environment.python_short.replace(".", ""),
+            ),
             preload=None if torch_version is None else find_rule(base.preloads, torch_version),
             cuda_major=major,
             on_package=on_package,
@@ -107,6 +116,7 @@ def simulate(
             ),
         ]
         findings += _guarded(environment, known.guards, torch, torch_cuda)
+        findings += _unserved(environment, base.load_rules, torch, torch_cuda)
         bad = _bad_here(known, target, _stand_in(environment, host, archs))
         findings = join_reported(findings, check_known_bad(environment, bad, host.machine))
         device = DeviceCheck(files, store, archs, driver, full=full)
@@ -228,11 +238,35 @@ def _notes(
 
 
 def _roles(
-    rules: Sequence[LoadRule], archs: tuple[Arch, ...], torch: Version | None
+    rules: Sequence[LoadRule],
+    archs: tuple[Arch, ...],
+    torch: Version | None,
+    built_for: CudaVersion | None,
+    python: str | None,
 ) -> Callable[[Distribution, str], MemberRole | Literal["skipped"] | None]:
-    """The curated load rules, decided for these GPUs and this torch."""
+    """The load rules, decided for these GPUs and this torch."""
 
     def role(distribution: Distribution, member: str) -> MemberRole | Literal["skipped"] | None:
-        return role_of(find_load(rules, distribution.release, member), archs, torch)
+        load = find_load(rules, distribution.release, member, python)
+        return role_of(load, archs, torch, built_for)
 
     return role
+
+
+def _unserved(
+    environment: Environment,
+    rules: Sequence[LoadRule],
+    torch: Distribution | None,
+    built_for: CudaVersion | None,
+) -> Iterator[Reason]:
+    """Packages that choose a library by torch or by its CUDA, and have none for this one."""
+    version = None if torch is None else parse_version(torch.version)
+    if torch is None or version is None:
+        return
+    projects = {name for rule in rules if by_torch(rule) for name in rule.projects}
+    for found in environment.distributions:
+        if found.name not in projects:
+            continue
+        loads = [(path, find_load(rules, found.release, path)) for path in found.native]
+        for group in unserved(loads, version, built_for):
+            yield unserved_reason(group, found.release, torch.release, "the files installed")
