@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from resolver.model.outcome import Judgement, Outcome, Pair
+from resolver.model.outcome import Change, Judgement, Outcome, Pair
 from resolver.model.pasted_error import ErrorReport
 from resolver.model.proof import Proof
 from resolver.model.reason import Grade, Reason
@@ -141,6 +141,13 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
     )
 
 
+def _change_model(step: Change) -> contract.ChangeModel:
+    after = None if step.after is None else str(step.after)
+    return contract.ChangeModel.model_validate(
+        {"name": step.name, "from": step.before, "to": after}
+    )
+
+
 def why_model(judgement: Judgement) -> contract.WhyModel:
     """The document of ``why``."""
     return contract.WhyModel(
@@ -151,12 +158,7 @@ def why_model(judgement: Judgement) -> contract.WhyModel:
         reasons=[reason_model(reason) for reason in judgement.reasons],
         alternatives=[
             contract.AlternativeModel(
-                change=[
-                    contract.ChangeModel.model_validate(
-                        {"name": step.name, "from": step.before, "to": step.after}
-                    )
-                    for step in alternative.changes
-                ],
+                change=[_change_model(step) for step in alternative.changes],
                 verdict=alternative.verdict,
                 grade=alternative.grade,
                 command=str(alternative.command),

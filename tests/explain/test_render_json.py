@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
 import jsonschema
 import pytest
 
+from resolver.model.outcome import Change
 from resolver.model.reason import Code, Grade, Severity
+from resolver.model.release import Release
 from resolver.render.contract import MODELS
 from resolver.render.render_json import (
     build_schema,
@@ -29,6 +32,7 @@ from tests.support.fakes import (
     make_tuple,
     verdict,
 )
+from tests.support.named import named
 
 X = "cp312-cp312-linux_x86_64"
 TEXT = f"""
@@ -152,6 +156,18 @@ def test_an_alternative() -> None:
         "grade": "reported",
         "command": "abilock resolve ext==1.0 torch==2.9.1 --cuda 13.0 --arch sm120",
     }
+
+
+@pytest.mark.parametrize(
+    ("after", "to"), [("2.9.1", "2.9.1"), (named("new 2.9.1"), "new 2.9.1"), (None, None)]
+)
+def test_what_a_change_goes_to(after: str | Release | None, to: str | None) -> None:
+    judgement = verdict(TEXT, "torch==2.10.0", "ext==1.0", knowledge=KNOWN)
+    change = Change(name="torch", before="2.10.0", after=after)
+    (alternative,) = judgement.alternatives
+    judgement = replace(judgement, alternatives=(replace(alternative, changes=(change,)),))
+    (written,) = check("why", dump(why_model(judgement)))["alternatives"]
+    assert written["change"] == [{"name": "torch", "from": "2.10.0", "to": to}]
 
 
 @pytest.mark.parametrize("code", list(Code))
