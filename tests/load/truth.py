@@ -259,6 +259,11 @@ class Bench:
         text = done.stderr if done.returncode > 0 else f"killed by signal {-done.returncode}"
         return done.returncode == 0, text
 
+    def outcome(self, case: Case) -> tuple[Kind, str, str]:
+        """Run the code of a case in what is built."""
+        works, text = self.run(case.code)
+        return ("ok", "", "") if works else classify(text, self.prefix)
+
     def try_case(self, case: Case) -> Fact:
         chosen, pins = self.closure(case)
         try:
@@ -270,9 +275,7 @@ class Bench:
             chosen, pins = "no-deps", base | read_pins("\n".join(case.wheels))
             self.build(pins)
         self.make_stub()
-        works, text = self.run(case.code)
-        ended: tuple[Kind, str, str] = ("ok", "", "")
-        kind, error, detail = ended if works else classify(text, self.prefix)
+        kind, error, detail = self.outcome(case)
         return Fact(
             torch=case.torch,
             wheels=case.wheels,
