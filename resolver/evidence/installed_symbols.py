@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import islice, takewhile
 
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
 from resolver.abi.elf import ElfFacts
@@ -28,6 +30,23 @@ class InstalledSymbols:
         self._files = files
         self._machine = machine
         self.torch: Process | None = None
+        self._exports: list[str] | None = None
+        self._new_string: bool | None = None
+
+    def _exported(self, torch: Process, prefix: str) -> list[str]:
+        """What the installed torch exports under names that begin so."""
+        if self._exports is None:  # sorted once: a set that fails asks for many names
+            self._exports = sorted({name for each in torch.mapped for name in each.object.plain})
+        start = bisect_left(self._exports, prefix)
+        return [
+            *takewhile(lambda each: each.startswith(prefix), islice(self._exports, start, None))
+        ]
+
+    def _has_new_string(self, torch: Process) -> bool:
+        if self._new_string is None:
+            names = (name for mapped in torch.mapped for name in mapped.object.plain)
+            self._new_string = has_cxx11_abi(names)
+        return self._new_string
 
     def describe(self, symbol: str) -> str:
         """See Symbols."""
@@ -42,7 +61,7 @@ class InstalledSymbols:
         abis = {symbol: string_abi(symbol) for symbol in symbols}
         if self.torch is None or not any(abi is not None for abi in abis.values()):
             return None
-        new = has_cxx11_abi(name for mapped in self.torch.mapped for name in mapped.object.plain)
+        new = self._has_new_string(self.torch)
         return next(((symbol, new) for symbol, abi in abis.items() if abi is (not new)), None)
 
     def instead(self, symbol: str) -> str:
@@ -52,12 +71,7 @@ class InstalledSymbols:
             return ""
         wanted = demangle(symbol)
         name = qualified_name(wanted)
-        others = {
-            demangle(other)
-            for mapped in self.torch.mapped
-            for other in mapped.object.plain
-            if other.startswith(prefix)
-        }
+        others = {demangle(other) for other in self._exported(self.torch, prefix)}
         same = sorted(
             (other for other in others if qualified_name(other) == name),
             key=lambda other: (-likeness(wanted, other), other),

@@ -6,8 +6,8 @@ dependencies. Python asks for RTLD_NOW, so that one unbound reference makes the 
 
 The loader stops at the first fault. Here all of them are collected.
 
-Not followed: LD_PRELOAD, LD_AUDIT, several namespaces. A reference that no relocation uses counts
-as one that is used.
+Not followed: LD_PRELOAD, LD_AUDIT, several namespaces. A reference that no relocation uses, but for
+one that is well known, counts as one that is used.
 
 Source: glibc's ``elf/dl-open.c``, ``dl-deps.c``, ``dl-version.c``, ``dl-lookup.c``.
 """
@@ -24,6 +24,9 @@ from resolver.model.shared_object import SharedObject
 
 # The driver's own functions: cuMemAlloc_v2 (cudaMalloc is the runtime's), nvmlInit_v2.
 DRIVER_SYMBOL = re.compile(r"cu[A-Z]|nvml[A-Z]")
+
+# What <iostream> of GCC 13 names and no relocation asks for: the linker never looks for it.
+_UNUSED = "_ZSt21ios_base_library_initv"
 
 
 class Files(Protocol):
@@ -305,6 +308,7 @@ def _check_versions(mapped: Mapped, state: _State) -> list[Fault]:
 def _unbound(mapped: Mapped, lookup: list[Mapped]) -> dict[str, str]:
     """The strong references that nothing in scope defines, with their versions."""
     left = dict(mapped.object.undefined)
+    left.pop(_UNUSED, None)
     for provider in lookup:
         theirs = provider.object
         for name in left.keys() & theirs.plain:

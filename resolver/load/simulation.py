@@ -185,8 +185,11 @@ def _package(
             second = again.open(member.path)
             if second.works:  # it imports torch, and does not say so
                 loaded, after, counted = second, again, True
-        if not loaded.works and not member.role.curated:
-            helped = _with_own(after.copy(), loaded, member.path, distribution, environment)
+        if not loaded.works:
+            curated = member.role.curated
+            helped = _with_own(
+                after.copy(), loaded, member.path, distribution, environment, curated=curated
+            )
             loaded = helped or loaded
         if any(isinstance(fault, MissingLibrary) for fault in loaded.faults):
             own = [f"{distribution.site}/{name}" for name in distribution.native]
@@ -299,17 +302,23 @@ def _with_own(
     path: str,
     distribution: Distribution,
     environment: Environment,
+    *,
+    curated: bool,
 ) -> Loaded | None:
     """The load again, after the package has loaded from Python what is its own and its friends'.
 
     It may still fail, by what is left; None where nothing of theirs could help. Packages do that
     for libraries which the loader would not find; torch's preloads are simulated and not assumed,
-    so torch is no such friend.
+    so torch is no such friend. Of a curated package the rules say what it loads of its own, and in
+    which order; what importing another one brings (``tvm_ffi``) they do not. NVIDIA's wheels have
+    no Python that would load anything.
     """
-    friends = [distribution]
+    friends = [] if curated else [distribution]
     for requirement in distribution.requires:
         found = environment.find(requirement.name.lower().replace("_", "-"))
-        if found is not None and found.name != TORCH:
+        if found is None or found.name == TORCH:
+            continue
+        if not curated or not found.name.startswith("nvidia-"):
             friends.append(found)
     own = {
         member.rsplit("/", 1)[-1]: f"{friend.site}/{member}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,6 +230,27 @@ def test_what_is_missing_beside_an_own_library_is_told_alone(world: World) -> No
     assert [(reason.code, reason.symbols) for reason in report.findings] == [
         ("missing-symbol", ("_ZN3c104goneEv",))
     ]
+
+
+def test_what_another_package_brings_is_there_for_a_curated_one_too(world: World) -> None:
+    """xgrammar imports tvm_ffi, which has loaded libtvm_ffi.so, before its own library."""
+    member = elf(None, needed=("libtvm_ffi.so",)).build()
+    world.install("xgrammar", "0.2.9", {"xgrammar/libxgrammar_bindings.so": member})
+    assert only(world.check()).needs == "libtvm_ffi.so"
+    library = {"tvm_ffi/lib/libtvm_ffi.so": elf("libtvm_ffi.so").build()}
+    world.install("apache-tvm-ffi", "0.1.11", library)
+    assert only(world.check()).needs == "libtvm_ffi.so"  # which nothing imports
+    shutil.rmtree(world.site / "xgrammar-0.2.9.dist-info")
+    files = {"xgrammar/libxgrammar_bindings.so": member}
+    world.install("xgrammar", "0.2.9", files, requires=["apache-tvm-ffi"])
+    assert codes(world.check()) == []
+
+
+def test_a_reference_that_nothing_relocates_is_no_need(world: World) -> None:
+    """GCC 13 puts it into whatever includes <iostream>; libtilelang.so loads without it."""
+    module = elf(None, undefined=("_ZSt21ios_base_library_initv",), defined=("PyInit__pkg",))
+    world.install("pkg", "1.0", {"pkg/_pkg.abi3.so": module.build()})
+    assert codes(world.check()) == []
 
 
 def test_a_library_that_nobody_has_is_told_beside_an_own_one(world: World) -> None:
