@@ -22,9 +22,10 @@ from resolver.abi.elf import (
 from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.elf_tables import NAME_COST
 from resolver.abi.fatbin import FatbinScanner
+from resolver.abi.stored_view import StoredView
 from resolver.model.cuda import DeviceCode
 from resolver.wheelfile.byte_source import ByteSource
-from resolver.wheelfile.member_stream import MemberStream
+from resolver.wheelfile.member_stream import STORED, MemberStream
 from resolver.wheelfile.wheel_errors import DamagedWheel, ZipBomb
 from resolver.wheelfile.zip_directory import Entry, read_directory
 
@@ -102,8 +103,9 @@ def probe_wheel(
     """Read symbols, libraries and versions of every native member; with ``full`` the device code.
 
     Cost: the central directory and, of an extension that patchelf did not touch, the leading bytes
-    that hold its symbol tables; with ``full`` every byte of every native member. Members are read
-    in ``workers`` threads. Raises DamagedWheel, and what the source raises.
+    that hold its symbol tables; of a stored member the tables, wherever they lie; with ``full``
+    every byte of every native member. Members are read in ``workers`` threads. Raises DamagedWheel,
+    and what the source raises.
     """
     before = source.bytes_read
     entries = native_entries(source)
@@ -179,6 +181,12 @@ def _probe(
     answer = _read_front(stream, data, entry, full, _IN_MEMORY, names)
     if isinstance(answer, Front):
         return _finish(stream, data, entry, member, answer, full)
+    if entry.method == STORED and not full:
+        view = StoredView(source, stream.begin, entry.size)
+        with names.lock:
+            facts = read_elf(view, limit=names.left)
+            names.charge(facts)
+        return replace(member, facts=facts)
     with _LARGE:
         answer = _read_front(stream, data, entry, full, _MAX_FRONT, names)
         if isinstance(answer, Front):

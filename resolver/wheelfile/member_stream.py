@@ -24,6 +24,9 @@ from resolver.wheelfile.wheel_errors import (
 )
 from resolver.wheelfile.zip_directory import LOCAL, Entry, decode_name, read_exactly
 
+# The compression method of a member that is there as it is.
+STORED = 0
+
 # The largest member of any wheel seen has 1.9 GB, and code compresses at most 20 times.
 _MAX_MEMBER = 8 << 30
 _MAX_RATIO = 250
@@ -158,7 +161,7 @@ def _raw_lzma(properties: bytes) -> lzma.LZMADecompressor:
 
 def _decoder(entry: Entry) -> _Decoder:
     match entry.method:
-        case 0:
+        case _ if entry.method == STORED:
             return _Stored()
         case 8:
             return _Deflate()
@@ -179,7 +182,7 @@ class MemberStream:
 
     def __init__(self, source: ByteSource, entry: Entry, *, fetch: int) -> None:
         self._decoder = _decoder(entry)
-        if entry.method == 0 and entry.compressed != entry.size:
+        if entry.method == STORED and entry.compressed != entry.size:
             raise LyingSize("is stored, with two sizes", member=entry.path)
         bomb = entry.size > entry.compressed * _MAX_RATIO and entry.size > _RATIO_COUNTS_FROM
         if bomb or entry.size > _MAX_MEMBER:
@@ -194,6 +197,11 @@ class MemberStream:
         self._crc = 0
         self.fetch = fetch
         self.produced = 0
+
+    @property
+    def begin(self) -> int:
+        """Where its bytes begin in the archive, once something was read."""
+        return self._end - self._entry.compressed
 
     @property
     def consumed(self) -> int:

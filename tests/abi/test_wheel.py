@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from resolver.abi.stored_view import StoredView
 from resolver.abi.wheel import probe_wheel
 from resolver.errors import DamagedData
 from resolver.model.cuda import DeviceCode
@@ -86,6 +87,30 @@ def test_a_rewritten_member_is_read_as_a_whole() -> None:
         assert member.facts.dynamic == "read"
         assert source.bytes_read > len(NOISE)
         assert member.device_code == (() if full else None)
+
+
+def test_a_rewritten_member_that_is_stored_is_read_by_ranges() -> None:
+    recipe = Elf(undefined=[TORCH], defined=names(3000, 60), needed=["libz.so.1"], filler=NOISE)
+    data = bytearray(recipe.build())
+    whole = probe_wheel(BytesSource(make_wheel({"a.so": bytes(data)})), filename=NAME, full=True)
+    moved = recipe.offsets["hash"]
+    data[moved : moved + 16] = b"X" * 16
+    source = BytesSource(make_wheel({"a.so": bytes(data), "b.so": b"no ELF"}, stored=True))
+    first, second = probe_wheel(source, filename=NAME).members
+    assert first.facts == whole.members[0].facts
+    assert second.facts is None
+    assert source.bytes_read < len(NOISE) // 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 200_000])
+def test_a_stored_view_gives_any_part(size: int) -> None:
+    data = NOISE[:size]
+    view = StoredView(BytesSource(b"before" + data + b"behind"), 6, size)
+    for offset, length in ((0, size), (size // 3, size // 2), (size, 0), (max(0, size - 1), 1)):
+        if offset + length <= size:
+            assert view.take(offset, length) == data[offset : offset + length]
+    with pytest.raises(DamagedElf):
+        view.take(1, size)
 
 
 def names(count: int, length: int) -> list[str]:
