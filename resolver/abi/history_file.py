@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.history import BuildFile, History, TorchBuild
 from resolver.abi.name_table import NameTable
+from resolver.abi.packed_file import Keep, inflate, made
 from resolver.errors import KnowledgeError
 from resolver.model.cuda import CudaVersion
 
@@ -23,8 +24,6 @@ SYMBOLS_FILE = "torch_symbols.xz"
 BUILDS_FILE = "torch_builds.json"
 
 _FORMAT = 1
-_MAX_INFLATED = 64 << 20
-_MEMORY = 256 << 20
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 
 
@@ -44,9 +43,10 @@ def dump_history(history: History, directory: Path) -> None:
     (directory / BUILDS_FILE).write_text(text, encoding="utf-8")
 
 
-def load_history(directory: Path) -> History:
+def load_history(directory: Path, keep: Keep = made) -> History:
     """Read the history from ``directory`` (``knowledge/abi``). Cost: below 0.1 s.
 
+    ``keep`` may have the inflated names from an earlier run, which leaves a quarter of that.
     Raises KnowledgeError where the files are absent, damaged or do not belong together.
     """
     try:
@@ -55,16 +55,12 @@ def load_history(directory: Path) -> History:
     except OSError as error:
         raise KnowledgeError(f"{directory}: cannot read the symbol history: {error}") from error
     try:
-        return _parse(packed, text)
+        return _parse(keep(lambda: inflate(packed)), text)
     except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError, InvalidVersion) as error:
         raise KnowledgeError(f"{directory}: damaged symbol history: {error}") from error
 
 
-def _parse(packed: bytes, text: str) -> History:
-    unpacker = lzma.LZMADecompressor(memlimit=_MEMORY)
-    body = unpacker.decompress(packed, _MAX_INFLATED)
-    if not unpacker.eof:
-        raise ValueError("the names are cut off")
+def _parse(body: bytes, text: str) -> History:
     start = body.index(b"\n") + 1
     header, document = json.loads(body[:start]), json.loads(text)
     if header["format"] != _FORMAT or document["format"] != _FORMAT:

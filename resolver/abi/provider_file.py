@@ -16,14 +16,13 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.history import BuildFile
 from resolver.abi.name_table import NameTable
+from resolver.abi.packed_file import Keep, inflate, made
 from resolver.abi.provider import ProviderHistory, ProviderLibrary, ProviderWheel
 from resolver.errors import KnowledgeError
 
 PROVIDERS_FILE = "providers.xz"
 
 _FORMAT = 1
-_MAX_INFLATED = 64 << 20
-_MEMORY = 256 << 20
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 
 
@@ -59,9 +58,10 @@ def dump_providers(history: ProviderHistory, directory: Path) -> None:
     (directory / PROVIDERS_FILE).write_bytes(packed)
 
 
-def load_providers(directory: Path) -> ProviderHistory:
+def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
     """Read the history from ``directory`` (``knowledge/abi``); empty where it holds none.
 
+    ``keep`` may have the inflated names from an earlier run.
     Raises KnowledgeError where the file is damaged.
     """
     path = directory / PROVIDERS_FILE
@@ -72,7 +72,7 @@ def load_providers(directory: Path) -> ProviderHistory:
     except OSError as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from error
     try:
-        return _parse(packed)
+        return _parse(keep(lambda: inflate(packed)))
     except (
         lzma.LZMAError,
         EOFError,
@@ -87,11 +87,7 @@ def load_providers(directory: Path) -> ProviderHistory:
         ) from error
 
 
-def _parse(packed: bytes) -> ProviderHistory:
-    unpacker = lzma.LZMADecompressor(memlimit=_MEMORY)
-    body = unpacker.decompress(packed, _MAX_INFLATED)
-    if not unpacker.eof:
-        raise ValueError("the names are cut off")
+def _parse(body: bytes) -> ProviderHistory:
     start = body.index(b"\n") + 1
     header = json.loads(body[:start])
     if header["format"] != _FORMAT:

@@ -68,12 +68,28 @@ class _Facts(pickle.Unpickler):
 def kept(directory: Path | None, part: str, files: Iterable[Path], make: Callable[[], T]) -> T:
     """What ``make`` gives of ``files``, from ``directory`` where it was made of them before.
 
-    ``part`` names it there. Without a directory it is made; raises what ``make`` raises. A
-    directory that cannot be written keeps nothing.
+    ``part`` names it there. Without a directory it is made, once in a process; raises what
+    ``make`` raises. A directory that cannot be written keeps nothing.
     """
+    key = (part, _origin(files))
+    if key not in _known:
+        _known[key] = _kept_on_disk(directory, *key, make)
+    value: T = _known[key]
+    return value
+
+
+# What this process made or read: part and origin, and its value, which nothing changes.
+_known: dict[tuple[str, bytes], Any] = {}
+
+
+def kept_bytes(directory: Path | None, part: str, path: Path, make: Callable[[], bytes]) -> bytes:
+    """As ``kept``, for bytes that are too many to be held: what ``make`` gives of one file."""
+    return make() if directory is None else _kept_on_disk(directory, part, _origin([path]), make)
+
+
+def _kept_on_disk(directory: Path | None, part: str, origin: bytes, make: Callable[[], T]) -> T:
     if directory is None:
         return make()
-    origin = _origin(files)
     place = directory / "facts" / f"{part}.pickle"
     with suppress(OSError, pickle.UnpicklingError):
         found = read_regular(place)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from packaging.utils import NormalizedName
 
-from resolver.compat.kept_facts import kept
+from resolver.compat.kept_facts import kept, kept_bytes
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from resolver.abi.provider import ProviderHistory
 
 T = TypeVar("T")
+
+# What this process has read, by the state of the files; a history is never changed.
+_histories: dict[tuple[object, ...], History] = {}
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    """What tells a file's content without reading it; that of no file where there is none."""
+    try:
+        state = path.stat()
+    except OSError:
+        return (str(path), -1, -1)
+    return (str(path), state.st_size, state.st_mtime_ns)
 
 
 class KnowledgeBase:
@@ -156,7 +168,8 @@ class KnowledgeBase:
         """What the wheels of NVIDIA's libraries export. Cost: some 40 ms, once."""
         from resolver.abi.provider_file import PROVIDERS_FILE, load_providers
 
-        return load_providers(self._last_with(PROVIDERS_FILE))
+        place = self._last_with(PROVIDERS_FILE)
+        return load_providers(place, self._keep("providers", place / PROVIDERS_FILE))
 
     def _last_with(self, name: str) -> Path:
         """The last layer's ``abi`` that has this file, the first where none has."""
@@ -166,14 +179,23 @@ class KnowledgeBase:
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)
 
+    def _keep(self, part: str, path: Path) -> Callable[[Callable[[], bytes]], bytes]:
+        """Keeps the inflated content of a packed file beside the parsed parts."""
+        return lambda make: kept_bytes(self._cache_dir, part, path, make)
+
     @property
     def history(self) -> History:
         """What each torch that was read exports; from any thread. Cost: below 0.1 s, once."""
-        from resolver.abi.history_file import BUILDS_FILE, load_history
+        from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
 
         with self._lock:
             if self._history is None:
-                self._history = load_history(self._last_with(BUILDS_FILE))
+                place = self._last_with(BUILDS_FILE)
+                state = tuple(map(_state, (place / SYMBOLS_FILE, place / BUILDS_FILE)))
+                if state not in _histories:
+                    keep = self._keep("torch_symbols", place / SYMBOLS_FILE)
+                    _histories[state] = load_history(place, keep)
+                self._history = _histories[state]
             return self._history
 
     @cached_property

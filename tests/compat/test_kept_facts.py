@@ -6,14 +6,16 @@ import inspect
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from resolver.compat import load_facts
+from resolver.compat import kept_facts, load_facts
 from resolver.compat.kept_facts import kept
 from resolver.compat.load_facts import knowledge_path, load_knowledge
+from resolver.evidence import knowledge_base
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.knowledge import Knowledge
 
@@ -21,6 +23,8 @@ from resolver.model.knowledge import Knowledge
 @pytest.fixture(autouse=True)
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_facts, "_loaded", {})
+    monkeypatch.setattr(kept_facts, "_known", {})
+    monkeypatch.setattr(knowledge_base, "_histories", {})
 
 
 @pytest.fixture
@@ -33,6 +37,7 @@ def source(tmp_path: Path) -> Path:
 def test_what_ships_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load_knowledge(cache_dir=tmp_path)
     monkeypatch.setattr(load_facts, "_loaded", {})
+    monkeypatch.setattr(kept_facts, "_known", {})
     monkeypatch.setattr(load_facts, "_parse", lambda _: pytest.fail("read again"))
     second = load_knowledge(cache_dir=tmp_path)
     names = [field.name for field in fields(Knowledge) if field.name != "snapshot"]
@@ -48,8 +53,25 @@ def test_each_part_comes_back(part: str, tmp_path: Path, monkeypatch: pytest.Mon
     made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
     assert (tmp_path / "facts" / f"{part}.pickle").exists()
     assert made == getattr(KnowledgeBase(), part)
+    monkeypatch.setattr(kept_facts, "_known", {})
     monkeypatch.setattr(load_facts, "read_file", lambda *_: pytest.fail("read again"))
     assert getattr(KnowledgeBase(cache_dir=tmp_path), part) == made
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("history", "torch_symbols"), ("providers", "providers")]
+)
+def test_inflated_names_come_back(
+    part: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
+    assert (tmp_path / "facts" / f"{name}.pickle").exists()
+    monkeypatch.setattr(knowledge_base, "_histories", {})
+    monkeypatch.setattr("lzma.LZMADecompressor", lambda **_: pytest.fail("inflated again"))
+    again = getattr(KnowledgeBase(cache_dir=tmp_path), part)
+    assert len(again) == len(made)
+    assert again.masks == made.masks
+    assert list(again.table.masks) == list(made.table.masks)
 
 
 def test_every_part_is_among_these() -> None:
@@ -71,23 +93,32 @@ def test_a_changed_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "Tesla V999" in changed.names
 
 
+def kept_anew(
+    directory: Path | None, part: str, files: list[Path], make: Callable[[], object]
+) -> object:
+    """As in a process of its own."""
+    kept_facts._known.clear()
+    return kept(directory, part, files, make)
+
+
 def test_damage_is_absence(tmp_path: Path, source: Path) -> None:
-    assert kept(tmp_path, "part", [source], lambda: {"a"}) == {"a"}
+    assert kept_anew(tmp_path, "part", [source], lambda: {"a"}) == {"a"}
     place = tmp_path / "facts" / "part.pickle"
     whole = place.read_bytes()
     for data in (b"", whole[:40], whole[:-1], whole[:-3] + b"xyz", bytes(len(whole))):
         place.write_bytes(data)
-        assert kept(tmp_path, "part", [source], lambda: {"b"}) == {"b"}
+        assert kept_anew(tmp_path, "part", [source], lambda: {"b"}) == {"b"}
         place.write_bytes(whole)
-        assert kept(tmp_path, "part", [source], lambda: {"b"}) == {"a"}
+        assert kept_anew(tmp_path, "part", [source], lambda: {"b"}) == {"a"}
 
 
 def test_only_facts_are_made_from_it(tmp_path: Path, source: Path) -> None:
-    kept(tmp_path, "part", [source], lambda: [source])  # a Path is no part of a fact
-    assert kept(tmp_path, "part", [source], lambda: ["another"]) == ["another"]
+    kept_anew(tmp_path, "part", [source], lambda: [source])  # a Path is no part of a fact
+    assert kept_anew(tmp_path, "part", [source], lambda: ["another"]) == ["another"]
 
 
 def test_nowhere_to_keep_it(source: Path) -> None:
-    assert kept(None, "part", [source], lambda: "made") == "made"
-    assert kept(source, "part", [source], lambda: "made") == "made"
+    assert kept_anew(None, "part", [source], lambda: "made") == "made"
+    assert kept(None, "part", [source], lambda: "again") == "made"  # one process makes it once
+    assert kept_anew(source, "part", [source], lambda: "made") == "made"
     assert source.read_text() == "one"
