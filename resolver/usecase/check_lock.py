@@ -103,7 +103,7 @@ def judge_pins(
     needs = [*workspace.rules.target_needs()]
     for pin in lock.pins:
         if not pin.local and isinstance(chosen[pin.name], Reason):
-            needs += workspace.rules.candidate_needs(_by_its_name(pin), None)
+            needs += workspace.rules.candidate_needs(_by_its_name(workspace, pin), None)
             findings += _by_declaration(workspace, pin, found.get(TORCH))
     findings += [need.reason for need in needs if need.reason is not None]
     findings += workspace.rules.target_remarks()
@@ -166,7 +166,7 @@ def _by_declaration(workspace: Workspace, pin: Pin, torch: Artifact | None) -> I
     """What the local version of a file that no index has says of CUDA and of torch."""
     if pin.name == TORCH or CudaVersion.from_local(pin.version.local) is not None:
         return  # candidate_needs says it
-    for need in declared_needs(_by_its_name(pin), workspace.target, lambda _: None):
+    for need in declared_needs(_by_its_name(workspace, pin), workspace.target, lambda _: None):
         if isinstance(need, HostNeed):
             if need.reason is not None:
                 yield need.reason
@@ -199,14 +199,19 @@ def _other_builds(workspace: Workspace, lock: LockFile, findings: Iterable[Reaso
     return [note for note in told if note is not None]
 
 
-def _by_its_name(pin: Pin) -> Artifact:
-    """A file of which no index knows more than its name says: ``+cpu``, ``+cu128``."""
+def _by_its_name(workspace: Workspace, pin: Pin) -> Artifact:
+    """A file of which no index knows more than its name says: ``+cpu``, ``+cu128``.
+
+    What is curated of a build counts for it: it is taken for one of the channel that has such.
+    """
+    channels = workspace.knowledge.channels
+    names = (c.name for c in channels if pin.name in c.projects and not c.opt_in)
     return Artifact(
         filename=f"{pin.name}=={pin.version}",
         name=pin.name,
         version=pin.version,
         kind="wheel",
-        channel="address",
+        channel=next(names, "address") if pin.version.local else "address",
         origin="index",
     )
 

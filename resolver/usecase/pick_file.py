@@ -185,7 +185,7 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
         if pin.version.local is None and any(a.version == pin.version for a in files):
             # The release as an installer finds it: the default index's file before a channel's.
             same.sort(key=lambda a: a.channel != DEFAULT_CHANNEL)
-        elif pin.version.local is None:
+        elif pin.version.local is None and not _default_is_unknown(workspace, pin):
             same = list(group)
         if same:
             return same[0]
@@ -205,6 +205,15 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
         return _from_source(sources[0])
     rejected = [r for r in map(workspace.builder.reject, held) if r is not None]
     return reason or next(iter(rejected), None) or _not_found(pin, catalog.channels)
+
+
+def _default_is_unknown(workspace: Workspace, pin: Pin) -> bool:
+    """Whether the default index may have the release, and was not seen: what it has is not known.
+
+    Another build of it is another file then, and says nothing of this one.
+    """
+    listed = {a.channel for x in workspace.index.listings(pin.name) for a in x.artifacts}
+    return workspace.index.is_partial(pin.name) and DEFAULT_CHANNEL not in listed
 
 
 def _not_found(pin: Pin, channels: Sequence[str]) -> Reason:
