@@ -43,9 +43,6 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
 
 # What abilock does not know yet: where an answer turns right, its line goes.
 OPEN = {
-    ("2.15.0", "bitsandbytes==0.48.1", "why lock"): "opened by the name of torch's CUDA: not there",
-    ("2.15.0", "nixl==1.5.1 nixl-cu12==1.5.1", "why lock"): "the other major never decides",
-    ("2.15.0", "nixl==1.5.1 nixl-cu13==1.5.1", "why lock"): "the other major never decides",
     ("2.15.0", "sgl-deep-gemm==0.1.2", "why lock"): "tvm_ffi binds functions when they are called",
 }
 
