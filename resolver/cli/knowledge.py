@@ -14,7 +14,7 @@ from resolver.cli import console
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
-from resolver.model.knowledge import Knowledge
+from resolver.model.knowledge import Knowledge, WheelRange
 from resolver.model.options import IndexOptions
 from resolver.model.reason import Grade
 from resolver.model.target import driver_text
@@ -29,6 +29,7 @@ class Kind(StrEnum):
     BUILD = "build"
     SKEW = "skew"
     GUARD = "guard"
+    WHEELS = "wheels"
     PAIR = "pair"
     SUCCESSOR = "successor"
     TUPLE = "tuple"
@@ -75,6 +76,11 @@ def facts(known: Knowledge) -> Iterator[Fact]:
     for guard in known.guards:
         summary = f"{guard.project} {guard.versions} beside a torch for the same CUDA {guard.same}"
         yield _fact(Kind.GUARD, guard.id, summary, guard.source)
+    for wheels in known.wheels:
+        local = f"+{wheels.local}" if wheels.local else ""
+        where = f" of {wheels.channel}" if wheels.channel else ""
+        summary = f"{wheels.project}{local} {wheels.versions}{where}: {_range_text(wheels)}"
+        yield _fact(Kind.WHEELS, wheels.id, summary, wheels.source)
     for pair in known.pairs:
         summary = f"{pair.project} {pair.versions} with torch {pair.torch}"
         yield _fact(Kind.PAIR, pair.id, summary, pair.source, str(Grade.DECLARED))
@@ -94,6 +100,16 @@ def facts(known: Knowledge) -> Iterator[Fact]:
             date=known_tuple.date,
             source=known_tuple.source,
         )
+
+
+def _range_text(wheels: WheelRange) -> str:
+    """What wheels there are, in words."""
+    parts = [
+        *([f"Python {wheels.python}"] if wheels.python is not None else []),
+        *([" and ".join(wheels.machines)] if wheels.machines else []),
+        *(["the snapshot holds all"] if wheels.whole else []),
+    ]
+    return "; ".join(parts) or "no bound"
 
 
 def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = None) -> Fact:

@@ -124,7 +124,7 @@ def test_version(run: Run, flag: str) -> None:
 
 def test_every_kind_of_fact_is_listed() -> None:
     parts = {field.name for field in fields(Knowledge)} - {"snapshot"}
-    singular = {"libraries": "library"}
+    singular = {"libraries": "library", "wheels": "wheels"}
     assert {singular.get(part, part.removesuffix("s")) for part in parts} == set(Kind)
 
 
