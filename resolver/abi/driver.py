@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.documents import parse_json
 from resolver.errors import KnowledgeError
+from resolver.files import read_text
 from resolver.model.cuda import CudaVersion
 
 FUNCTIONS_FILE = "driver_functions.json"
@@ -97,13 +99,13 @@ def load_functions(directory: Path) -> DriverFunctions:
     """
     path = directory / FUNCTIONS_FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         return DriverFunctions(introduced={})
     except OSError as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from error
     try:
-        document = json.loads(text)
+        document = parse_json(text)
         if document["format"] != _FORMAT:
             raise ValueError("another format than this program reads")
         introduced = {

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.abi.history import BuildFile
 from resolver.abi.name_table import NameTable
 from resolver.abi.packed_file import Keep, inflate, made
 from resolver.abi.provider import ProviderHistory, ProviderLibrary, ProviderWheel
+from resolver.documents import parse_json
 from resolver.errors import KnowledgeError
+from resolver.files import read_regular
 
 PROVIDERS_FILE = "providers.xz"
 
@@ -66,7 +68,7 @@ def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
     """
     path = directory / PROVIDERS_FILE
     try:
-        packed = path.read_bytes()
+        packed = read_regular(path)
     except FileNotFoundError:
         return ProviderHistory.from_columns(())
     except OSError as error:
@@ -80,7 +82,6 @@ def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
         KeyError,
         TypeError,
         IndexError,
-        InvalidVersion,
     ) as error:
         raise KnowledgeError(
             f"{path}: damaged history: {error}", hint="reinstall abilock"
@@ -89,7 +90,7 @@ def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
 
 def _parse(body: bytes) -> ProviderHistory:
     start = body.index(b"\n") + 1
-    header = json.loads(body[:start])
+    header = parse_json(body[:start])
     if header["format"] != _FORMAT:
         raise ValueError("another format than this program reads")
     shelf = tuple(map(_library, header["libraries"]))

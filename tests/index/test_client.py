@@ -533,13 +533,13 @@ def test_renamed_wheel_is_found_out_whatever_the_source(bench: Bench) -> None:
     )
 
 
-def test_source_distributions_are_not_read(bench: Bench) -> None:
+def test_a_source_distribution_that_is_not_there(bench: Bench) -> None:
     bench.server.project("pkg", [{"filename": "pkg-1.tar.gz", "url": "pkg-1.tar.gz"}])
     index = bench.index()
     (listing,) = index.listings(project("pkg"))
     with pytest.raises(NotFound) as caught:
         index.metadata(listing.artifacts[0])
-    assert str(caught.value) == "pkg-1.tar.gz: metadata of source distributions is not read"
+    assert str(caught.value) == f"{bench.server.url}/simple/pkg/pkg-1.tar.gz: not found"
 
 
 # Local places.
