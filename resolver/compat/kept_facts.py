@@ -43,6 +43,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
             "Gpu",
             "KnownTuple",
             "Library",
+            "Recipe",
             "SkewGroup",
             "Successor",
             "WheelRange",
@@ -51,7 +52,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
     "resolver.model.load_knowledge": frozenset(
         {"LoadRule", "NativeProjects", "Preload", "PreloadRule", "SystemLibrary"}
     ),
-    "resolver.model.message": frozenset({"Message"}),
+    "resolver.model.message": frozenset({"Message", "Soname"}),
     "resolver.model.template": frozenset({"Template", "Variable"}),
     "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),
     "resolver.model.release": frozenset({"Named", "Release"}),

@@ -26,6 +26,7 @@ from resolver.model.knowledge import (
     Knowledge,
     KnownTuple,
     Library,
+    Recipe,
     SkewGroup,
     Successor,
     WheelRange,
@@ -118,6 +119,7 @@ class _Parsed(TypedDict):
     guards: tuple[CudaGuard, ...]
     wheels: tuple[WheelRange, ...]
     pairs: tuple[DeclaredPair, ...]
+    recipes: tuple[Recipe, ...]
 
 
 def _parse(layers: Layers) -> _Parsed:
@@ -132,6 +134,7 @@ def _parse(layers: Layers) -> _Parsed:
     wheels = load_rows(layers, "wheels.toml", schema_wheels.WheelsFile, lambda f: f.wheels)
     pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
+    recipes = load_rows(layers, "recipes.toml", schema.RecipesFile, lambda f: f.recipe)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
     return _Parsed(
         channels=tuple(fact.value() for fact in channels),
@@ -148,6 +151,7 @@ def _parse(layers: Layers) -> _Parsed:
         successors=tuple(fact.value() for fact in successors),
         tuples=_load_tuples(layers),
         libraries=tuple(fact.value() for fact in libraries),
+        recipes=tuple(fact.value() for fact in recipes),
     )
 
 

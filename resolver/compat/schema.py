@@ -42,6 +42,7 @@ from resolver.model.knowledge import (
     DeclaredPair,
     Gpu,
     Library,
+    Recipe,
     SkewGroup,
     Successor,
 )
@@ -262,6 +263,29 @@ class SuccessorFact(Fact):
         )
 
 
+class RecipeFact(Fact):
+    """One ``[[recipe]]`` of ``recipes.toml``."""
+
+    projects: Annotated[tuple[Name, ...], AfterValidator(some)]
+    index: Literal["project", "sources", "another", "placeholder", "nothing"]
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    build: Text
+    note: Text
+    source: Text
+
+    def value(self) -> Recipe:
+        """As the rest of the program knows it."""
+        return Recipe(
+            id=self.id,
+            projects=self.projects,
+            index=self.index,
+            repository=self.repository,
+            build=self.build,
+            note=self.note,
+            source=self.source,
+        )
+
+
 class ChannelsFile(Model):
     """``channels.toml``."""
 
@@ -314,3 +338,9 @@ class SuccessorsFile(Model):
     """``successors.toml``."""
 
     successor: tuple[SuccessorFact, ...]
+
+
+class RecipesFile(Model):
+    """``recipes.toml``."""
+
+    recipe: tuple[RecipeFact, ...]

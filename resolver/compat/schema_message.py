@@ -1,4 +1,4 @@
-"""The form of ``messages.toml`` and ``modules.toml``: what programs print, and whose files are."""
+"""The form of ``messages.toml``, ``modules.toml`` and ``sonames.toml``: what programs print."""
 
 from __future__ import annotations
 
@@ -10,14 +10,25 @@ from packaging.utils import NormalizedName, canonicalize_name
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from resolver.compat.schema import Fact, Model
-from resolver.compat.toml_field import Name, Slug, Text, some
-from resolver.model.message import Message, Place
+from resolver.compat.toml_field import Name, PatternText, Slug, Text, some
+from resolver.model.command import WORD
+from resolver.model.message import Message, Place, Soname
 from resolver.model.reason import Code
 from resolver.model.template import Cleaned, Template
 
 _NAMED = re.compile(r"\{([a-z_]+)\}")
 # Two lines of a terminal; an answer has to fit a screen.
 _LONGEST = 220
+# After the label of a row, and with the backslash that goes on.
+_WORD = 64
+
+
+def _check_command(value: str) -> str:
+    """A command is printed in eighty columns, broken between its words."""
+    longest = max(map(len, WORD.findall(value)), default=0)
+    if longest > _WORD:
+        raise ValueError(f"has a word of {longest} characters, which no line of 80 holds")
+    return value
 
 
 def _parse_template(value: object) -> Template:
@@ -33,6 +44,7 @@ def _check_sentence(value: str) -> str:
 
 
 TemplateText = Annotated[Template, BeforeValidator(_parse_template)]
+CommandText = Annotated[Text, AfterValidator(_check_command)]
 Sentence = Annotated[Text, AfterValidator(_check_sentence)]
 
 
@@ -46,7 +58,7 @@ class MessageFact(Fact):
     meaning: Sentence
     fix: Sentence
     ask: Sentence
-    run: Text | None = None
+    run: CommandText | None = None
     subject: Text | None = None
     library: Text | None = None
     installed: Mapping[Text, str] = {}
@@ -112,6 +124,35 @@ class ModuleFact(Fact):
         return self.names, self.projects
 
 
+class SonameFact(Fact):
+    """One ``[[soname]]`` of ``sonames.toml``; ``{whom}`` is who needs it."""
+
+    pattern: PatternText
+    code: Code
+    place: Place
+    title: Text
+    meaning: Sentence
+    project: Name | None = None
+    fix: Sentence
+    run: CommandText | None = None
+    source: Text
+
+    def value(self) -> Soname:
+        """As the rest of the program knows it."""
+        return Soname(
+            id=self.id,
+            pattern=self.pattern,
+            code=self.code,
+            place=self.place,
+            title=self.title,
+            meaning=self.meaning,
+            project=self.project,
+            fix=self.fix,
+            run=self.run,
+            source=self.source,
+        )
+
+
 def _is_found(pattern: Template, example: str) -> bool:
     return next(pattern.find(Cleaned.of(example)), None) is not None
 
@@ -120,6 +161,12 @@ class MessagesFile(Model):
     """``messages.toml``."""
 
     message: tuple[MessageFact, ...]
+
+
+class SonamesFile(Model):
+    """``sonames.toml``."""
+
+    soname: tuple[SonameFact, ...]
 
 
 class ModulesFile(Model):

@@ -53,12 +53,14 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     pairs = read("pairs.toml", schema.PairsFile)
     successors = read("successors.toml", schema.SuccessorsFile)
     libraries = read("libraries.toml", schema.LibrariesFile)
+    recipes = read("recipes.toml", schema.RecipesFile)
     rules = read("abi/load_rules.toml", schema_load.LoadRulesFile)
     preloads = read("preloads.toml", schema_load.PreloadsFile)
     system = read("system_libraries.toml", schema_load.SystemLibrariesFile)
     messages = read("messages.toml", schema_message.MessagesFile)
     modules = read("modules.toml", schema_message.ModulesFile)
     natives = read("natives.toml", schema_load.NativesFile)
+    sonames = read("sonames.toml", schema_message.SonamesFile)
     tuples = [(name, read(name, schema_tuple.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -75,6 +77,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("preloads.toml", fact) for fact in (preloads.preload if preloads else ())),
         *(("system_libraries.toml", fact) for fact in (system.system if system else ())),
         *(("messages.toml", fact) for fact in (messages.message if messages else ())),
+        *(("recipes.toml", fact) for fact in (recipes.recipe if recipes else ())),
+        *(("sonames.toml", fact) for fact in (sonames.soname if sonames else ())),
         *(("modules.toml", fact) for fact in (modules.module if modules else ())),
         *(("natives.toml", fact) for fact in (natives.native if natives else ())),
         *((name, fact) for name, fact in tuples if fact is not None),

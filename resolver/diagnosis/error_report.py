@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from resolver.solve.command_line import resolve_command
 _NOTHING = Repeated()
 # Where the requirements of a set were stated that an error comes from.
 INSTALLED = "installed"
+# Of what was not judged, by name.
+_NAMED_OUT = 4
 _NO_MESSAGE = "the text holds no message that abilock knows"
 
 # Judges a set on the machine of the error, or for another CUDA release there.
@@ -164,34 +167,52 @@ def explain(
         gpu=setting.given.arch or setting.given.gpu,
     )
     faults = explainer.explain(setting.paste)
-    wanted = _wanted(known, setting, faults)
-    judgement: Judgement | None = None
-    commands: tuple[Command, ...] = ()
-    locks: tuple[str, ...] = ()
     notes = setting.notes
     if not faults:
         notes = (*notes, f"{_NO_MESSAGE}: the set alone was judged")
+    vendor = vendor_of(setting.installed.get(TORCH))
+    if vendor is not None and judge_set is not None:
+        # No index has it: what is told has to keep it.
+        notes = (
+            *notes,
+            f"torch {setting.installed[TORCH]} is {vendor}, which no index holds: the set was not "
+            "judged. Keep that torch: build what failed against it with --no-build-isolation "
+            "--no-deps, or take the vendor's own build",
+        )
+        judge_set = None
+    wanted = _wanted(base, setting, faults)
+    judgement: Judgement | None = None
+    commands: tuple[Command, ...] = ()
+    locks: tuple[str, ...] = ()
     if judge_set is not None and wanted:
-        try:
-            judgement = judge_set(wanted, None)
-            older = _served(known, setting, judgement)
-            if older is not None:
-                # Nothing but the driver speaks against it: what it does serve is the cure.
-                judgement = judge_set(free := _unpinned(wanted), older)
-                wanted = free
-            elif judgement.verdict != "accepted":
-                judgement = _with_cures(
-                    judgement, _other_builds(wanted, faults, explainer), judge_set, repeated
-                )
-        except (IndexFailure, DamagedData) as error:
-            notes = (
-                *notes,
-                f"the set was not judged: {error}",
-            )
+        narrow = _wanted(base, setting, faults, wide=False)
+        for tried in dict.fromkeys((wanted, narrow)):
+            try:
+                found = judge_set(tried, None)
+                if found.verdict == "rejected":
+                    trials = _other_builds(tried, faults, explainer)
+                    found = _with_cures(found, trials, judge_set, repeated)
+            except (IndexFailure, DamagedData) as error:
+                if judgement is None and tried == narrow:
+                    notes = (*notes, f"the set was not judged: {error}")
+                continue
+            # What is wrong with the wide set alone is its own; the narrow one may have a cure.
+            if judgement is None or judgement.verdict == "unknown" or found.verdict == "rejected":
+                judgement, wanted = found, tried
+            if judgement.verdict == "accepted" or _cures(judgement):
+                break
+        older = _served(known, setting, judgement) if judgement is not None else None
+        if older is not None:
+            # Nothing but the driver speaks against it: what it does serve is the cure.
+            wanted = _unpinned(wanted)
+            try:
+                judgement = judge_set(wanted, older)
+            except (IndexFailure, DamagedData) as error:
+                judgement, notes = None, (*notes, f"the set was not judged: {error}")
     if judgement is not None:
         # What failed was wanted: a set without it is no cure.
-        cures = tuple(found for found in judgement.alternatives if not found.drops)
-        judgement = replace(judgement, reasons=_once(judgement.reasons), alternatives=cures)
+        reasons = _once(judgement.reasons)
+        judgement = replace(judgement, reasons=reasons, alternatives=_cures(judgement))
         commands = tuple(alternative.command for alternative in judgement.alternatives[:1])
         if not all(requirement.specifier for requirement, _ in wanted):
             # Not what is installed was judged, but what could be: that is the cure's.
@@ -199,35 +220,83 @@ def explain(
                 commands = (_command(wanted, judgement.target, repeated),)
                 locks = tuple(f"{p.extension} with {p.torch} ({p.grade})" for p in judgement.pairs)
             judgement = None
+    judged = {canonicalize_name(requirement.name) for requirement, _ in wanted}
     return (
         ErrorReport(
             faults=faults,
             installed={
                 name: version
                 for name, version in sorted(setting.installed.items())
-                if name in {canonicalize_name(r.name) for r, _ in wanted}
+                if name in judged
             },
             sources=setting.sources,
             asks=setting.asks,
             commands=tuple(map(str, commands)),
             locks=locks,
+            left_out=_left_out(setting, judged) if judgement is not None else (),
             notes=notes,
         ),
         judgement,
     )
 
 
-def _wanted(known: Knowledge, setting: Setting, faults: Iterable[Explained]) -> tuple[Stated, ...]:
+def _cures(judgement: Judgement) -> tuple[Alternative, ...]:
+    """The sets near a rejected one that solve, and leave nothing out."""
+    return tuple(found for found in judgement.alternatives if not found.drops)
+
+
+_VENDOR = (
+    (re.compile(r"nv[\d.]+|nv_"), "NVIDIA's build of a container"),
+    (re.compile(r"(l4t|jetson|jp\d|tegra)"), "NVIDIA's build for Jetson"),
+    (re.compile(r"rocm"), "a build for AMD GPUs"),
+    (re.compile(r"(xpu|cxx11\.abi)"), "a build for Intel GPUs"),
+    (re.compile(r"git[0-9a-f]{6,}"), "a build of your own"),
+)
+
+
+def vendor_of(torch: Version | None) -> str | None:
+    """Whose build of torch it is that no index holds, by its local version; None for others."""
+    local = (torch.local if torch is not None else None) or ""
+    return next((whose for pattern, whose in _VENDOR if pattern.match(local)), None)
+
+
+def _left_out(setting: Setting, judged: Collection[NormalizedName]) -> tuple[str, ...]:
+    """What is installed and was not judged: some names, and how many more."""
+    rest = [f"{name} {v}" for name, v in sorted(setting.installed.items()) if name not in judged]
+    more = len(rest) - _NAMED_OUT
+    return (
+        *rest[:_NAMED_OUT],
+        *([f"{more} more, which hold nothing for the GPU or are unknown"] if more > 0 else []),
+    )
+
+
+def _wanted(
+    base: KnowledgeBase, setting: Setting, faults: Iterable[Explained], *, wide: bool = True
+) -> tuple[Stated, ...]:
     """What is judged: torch, what failed, and all installed packages that live beside torch.
 
-    So do those that pin it, as the servers of known tuples: a cure has to keep them.
+    So do those that pin it, as the servers of known tuples: a cure has to keep them. ``wide``
+    takes in whatever is known to bring native modules.
     """
+    known = base.facts
     native = {name for channel in known.channels for name in channel.projects} - COMPILERS
     native |= {name for known_tuple in known.tuples for name in known_tuple.packages} - COMPILERS
+    if wide:
+        native |= {name for owners in base.modules.values() for name in owners} - COMPILERS
+        native |= {name for group in known.skews for name in group.projects}
     installed = setting.installed
-    subjects = dict.fromkeys(fault.subject for fault in faults if fault.subject is not None)
-    names = [TORCH, *(name for name in subjects if name != TORCH)]
-    names += sorted(name for name in installed if name in native and name not in names)
+    # What is not installed is asked for only where a channel or the database has it.
+    subjects = dict.fromkeys(
+        fault.subject
+        for fault in faults
+        if fault.subject is not None
+        and (fault.subject in installed or (fault.place == "set" and fault.subject in native))
+    )
+    foreign = {name for r in known.recipes if r.index == "another" for name in r.projects}
+    names = [TORCH, *(name for name in subjects if name != TORCH and name not in foreign)]
+    names += sorted(
+        name for name in installed if name in native and name not in names and name not in foreign
+    )
     if names == [TORCH] and TORCH not in installed:
         return ()
     return tuple(

@@ -9,20 +9,18 @@ from packaging.version import Version
 
 from resolver.compat.cuda_rules import builds_serving, packaged_floor, runs_on
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.knowledge import Knowledge, Library
+from resolver.model.knowledge import Knowledge
 from resolver.model.pasted_error import (
     CompatLibrary,
     Explained,
-    MissingLibrary,
     MissingVersion,
     NoKernelImage,
     OldDriver,
     Paste,
-    UndefinedSymbol,
     UnsupportedGpu,
     UnsupportedToolchain,
 )
-from resolver.model.reason import Grade
+from resolver.model.reason import Code, Grade
 from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
 
@@ -35,6 +33,10 @@ _SYSTEM = {
 }
 
 
+_STRINGS = "strings $(gcc -print-file-name=libstdc++.so.6) | grep -e GLIBCXX_3 -e CXXABI_1 | tail"
+_GPU_NAME = "nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv"
+
+
 class HostFaults:
     """Explains what does not hang on torch's symbols; ``installed`` are the versions that count."""
 
@@ -43,141 +45,15 @@ class HostFaults:
         known: Knowledge,
         installed: Mapping[NormalizedName, Version],
         gpu: str | None = None,
+        machine: str = "x86_64",
     ) -> None:
         self._known = known
         self._gpu = gpu
+        self._machine = machine
         self._installed = installed
 
-    # libraries
-
-    def library(self, fault: MissingLibrary, subject: NormalizedName | None) -> Explained:
-        """A shared object that the loader does not find."""
-        brought = [lib for lib in self._known.libraries if lib.soname == fault.soname]
-        whom = str(subject) if subject else "what was imported"
-        if not brought:
-            return self._system_library(fault, whom, subject)
-        majors = sorted({lib.cuda for lib in brought if lib.cuda is not None})
-        facts = [("wheel", f"{lib.project} puts it into {lib.directory}") for lib in brought]
-        facts += self._majors(majors)
-        here = [lib for lib in brought if lib.project in self._installed]
-        major = f"CUDA {majors[0]}" if len(majors) == 1 else "CUDA"
-        torch_cuda = self._torch_cuda()
-        if torch_cuda is not None and majors and torch_cuda.major not in majors:
-            remedy = (
-                f"Use a build of {whom} for CUDA {torch_cuda.major}. Adding {fault.soname} would "
-                "only uncover the next error: the file was compiled beside another torch."
-            )
-        elif here or fault.soname.startswith("libnvrtc"):
-            remedy = (
-                f"Make one {major} environment: remove the wheels of the other major, install with "
-                "`uv pip sync`; or put the directory on the loader's path with ldconfig or "
-                "LD_LIBRARY_PATH."
-            )
-        else:
-            remedy = f"Install {brought[0].project}, or use a build for the CUDA you have."
-        return Explained(
-            kind="missing-library",
-            line=fault.line,
-            meaning=f"{whom} is a build for {major}: it needs {fault.soname}, and the loader finds "
-            "none",
-            grade=Grade.MEASURED,
-            subject=subject,
-            library=fault.soname,
-            facts=tuple(facts),
-            remedy=remedy,
-        )
-
-    def _majors(self, wanted: list[int]) -> list[tuple[str, str]]:
-        facts = []
-        cuda = self._torch_cuda()
-        if cuda is not None:
-            facts.append(("torch", f"{self._installed[TORCH]} is a build for CUDA {cuda}"))
-        other = sorted(
-            {
-                lib.project
-                for lib in self._known.libraries
-                if lib.cuda is not None
-                and lib.cuda not in wanted
-                and lib.project in self._installed
-                and wanted
-            }
-        )
-        if other:
-            shown = ", ".join(other[:3]) + (f" and {len(other) - 3} more" if other[3:] else "")
-            facts.append(("leftover", f"of another CUDA major: {shown}"))
-        return facts
-
     def _torch_cuda(self) -> CudaVersion | None:
-        version = self._installed.get(TORCH)
-        return CudaVersion.from_local(version.local) if version is not None else None
-
-    @staticmethod
-    def _system_library(
-        fault: MissingLibrary, whom: str, subject: NormalizedName | None
-    ) -> Explained:
-        if fault.soname.startswith("libcuda.so"):
-            meaning = f"{whom} needs the driver's own library, and no driver is installed here"
-            remedy = "Run where the NVIDIA driver is: with --gpus all in a container, or on a node."
-        else:
-            stem = fault.soname.split(".so")[0]
-            meaning = f"{whom} needs {fault.soname} of the system, and it is not installed"
-            remedy = f"Install the system's package that has {stem} (apt-file search {stem})."
-        return Explained(
-            kind="missing-library",
-            line=fault.line,
-            meaning=meaning,
-            grade=Grade.ASSUMED,
-            subject=subject,
-            library=fault.soname,
-            remedy=remedy,
-        )
-
-    def foreign(
-        self, fault: UndefinedSymbol, soname: str, subject: NormalizedName | None
-    ) -> Explained:
-        """A symbol of one of NVIDIA's libraries: an older copy of it answers first."""
-        brought = [lib for lib in self._known.libraries if lib.soname.startswith(soname)]
-        file = fault.library or (brought[0].soname if brought else soname)
-        facts = [("library", f"{file} should export it")]
-        here: list[Library] = []
-        for library in brought:
-            version = self._installed.get(library.project)
-            if version is not None:
-                here.append(library)
-            shown = f" {version}" if version is not None else ""
-            facts.append(("wheel", f"{library.project}{shown} puts it into {library.directory}"))
-        places = [lib.directory for lib in here]
-        clash = len(places) > len(set(places))
-        if clash:
-            names = " and ".join(str(lib.project) for lib in here)
-            facts.append(("collision", f"{names} write the same file: the last one won"))
-            keep = next((lib for lib in here if lib.cuda == self._major()), here[-1])
-            gone = [str(lib.project) for lib in here if lib is not keep]
-            remedy = (
-                f"Uninstall {', '.join(gone)}, then reinstall {keep.project}: both own "
-                f"{keep.directory}/{keep.soname}."
-            )
-        else:
-            remedy = (
-                f"Let the copy that torch pins answer first: take {file} of the system off "
-                "LD_LIBRARY_PATH, and install with `uv pip sync` so that no leftover stays."
-            )
-        return Explained(
-            kind="undefined-symbol",
-            line=fault.line,
-            meaning=f"an older {file} is found before the one that the wheels were built with",
-            grade=Grade.DECLARED,
-            subject=subject,
-            symbol=fault.symbol,
-            declaration=fault.symbol,
-            library=file,
-            facts=tuple(dict.fromkeys(facts)),
-            remedy=remedy,
-        )
-
-    def _major(self) -> int | None:
-        cuda = self._torch_cuda()
-        return cuda.major if cuda else None
+        return torch_cuda(self._known, self._installed, self._machine)
 
     def version(self, fault: MissingVersion, subject: NormalizedName | None) -> Explained:
         """A symbol version that the system's glibc or libstdc++ does not have."""
@@ -196,6 +72,8 @@ class HostFaults:
         )
         return Explained(
             kind="missing-symbol-version",
+            code=Code.GLIBC_TOO_OLD if kind == "GLIBC" else Code.SYMBOL_VERSION_TOO_NEW,
+            place="machine",
             line=fault.line,
             meaning=f"{whom} was built on a newer system: this one's {name} has no {fault.version}",
             grade=Grade.MEASURED,
@@ -203,6 +81,7 @@ class HostFaults:
             library=fault.library,
             facts=tuple(facts),
             remedy=remedy,
+            run="ldd --version | head -1" if kind == "GLIBC" else _STRINGS,
         )
 
     # GPUs
@@ -213,6 +92,7 @@ class HostFaults:
         gpu = named or "this GPU"
         return Explained(
             kind="no-kernel-image",
+            code=Code.NO_DEVICE_CODE,
             line=fault.line,
             meaning=f"the library that was called holds no device code that runs on {gpu}: neither "
             "a cubin for it nor PTX that the driver could compile",
@@ -227,6 +107,8 @@ class HostFaults:
             if named
             else "Say which GPU it is with --arch or --gpu: abilock then reads which build lacks "
             "code for it.",
+            run=None if named else _GPU_NAME,
+            ask=None if named else "the GPU, and pip freeze",
         )
 
     def gpu(self, fault: UnsupportedGpu, machine: str) -> Explained:
@@ -245,6 +127,8 @@ class HostFaults:
             facts.append(("rule", f"{serving[-1]} runs on {fault.arch}: same major, higher minor"))
             return Explained(
                 kind="unsupported-gpu",
+                code=Code.NO_DEVICE_CODE,
+                harmless=True,
                 line=fault.line,
                 meaning=f"a warning without effect: {serving[-1]} code runs on {name}",
                 grade=Grade.DECLARED,
@@ -259,6 +143,7 @@ class HostFaults:
             remedy = "Use one of these builds of torch."
         return Explained(
             kind="unsupported-gpu",
+            code=Code.NO_DEVICE_CODE,
             line=fault.line,
             meaning=f"this build of torch holds no device code for {name}",
             grade=Grade.DECLARED,
@@ -298,11 +183,14 @@ class HostFaults:
             remedy += f": resolve with --cuda {fault.serves}"
         return Explained(
             kind="driver-too-old",
+            code=Code.DRIVER_TOO_OLD,
+            place="machine",
             line=fault.line,
             meaning="the driver is older than the CUDA major of the installed builds",
             grade=Grade.DECLARED,
             facts=tuple(facts),
             remedy=f"{remedy}.",
+            run="nvidia-smi",
         )
 
     def toolchain(self, fault: UnsupportedToolchain) -> Explained:
@@ -320,12 +208,15 @@ class HostFaults:
         newer = f"driver {driver_text(floor)} or newer" if floor else "a newer driver"
         return Explained(
             kind="unsupported-toolchain",
+            code=Code.DRIVER_TOO_OLD,
+            place="machine",
             line=fault.line,
             meaning="what was called has only PTX for this GPU, made by a toolkit that is newer "
             "than the driver, so that the driver cannot compile it",
             grade=Grade.DECLARED,
             facts=tuple(facts),
             remedy=f"Install {newer}, or a build with a cubin for this GPU.",
+            run=_GPU_NAME,
         )
 
     @staticmethod
@@ -341,13 +232,37 @@ class HostFaults:
         )
         return Explained(
             kind="compat-library",
+            code=Code.SHADOWED_LIBRARY,
+            place="machine",
             line=fault.line,
             meaning=first if fault.number == 803 else second,
             grade=Grade.DECLARED,
             facts=(("rule", f"{_COMPATIBILITY}: forward compatibility (cuda-compat)"),),
             remedy="Take /usr/local/cuda/compat off the loader's path (ld.so.conf, "
             "LD_LIBRARY_PATH), so that the driver's libcuda.so.1 answers.",
+            run="ldconfig -p | grep libcuda.so; echo $LD_LIBRARY_PATH",
         )
+
+
+def torch_cuda(
+    known: Knowledge, installed: Mapping[NormalizedName, Version], machine: str
+) -> CudaVersion | None:
+    """The CUDA release of the installed torch: its local version's, else its default build's."""
+    version = installed.get(TORCH)
+    if version is None:
+        return None
+    if version.local is not None:
+        return CudaVersion.from_local(version.local)
+    for build in known.builds:
+        if (
+            build.project == TORCH
+            and build.machine == machine
+            and build.local is None
+            and build.channel is None
+            and build.versions.contains(version, prereleases=True)
+        ):
+            return build.cuda
+    return None
 
 
 def local_cuda(installed: Mapping[NormalizedName, Version]) -> tuple[CudaVersion, str] | None:

@@ -27,6 +27,7 @@ from resolver.model.pasted_error import (
     Fault,
     KnownMessage,
     MissingLibrary,
+    MissingModule,
     MissingVersion,
     NoCommonOps,
     NoKernelImage,
@@ -37,7 +38,6 @@ from resolver.model.pasted_error import (
     UnsupportedToolchain,
 )
 from resolver.model.reason import Code
-from resolver.model.stack import TORCH
 from resolver.model.template import Cleaned, clean
 from resolver.model.version import parse_version
 
@@ -58,6 +58,12 @@ _LINK_TIME = re.compile(
 )
 _FLAT = re.compile(r"symbol not found(?: in flat namespace)?:?\s*\(?['\"]?_(?P<symbol>\w+)", re.I)
 _LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared object file")
+# As titles say it.
+_LIBRARY_TITLE = re.compile(
+    r"(?P<soname>lib[\w.+-]*?\.so[.\d]*)[`'\"]?,? (?:is )?(?:not found|missing|required)\b"
+)
+_MODULE = re.compile(r"No module named\s+['\"`]?(?P<module>[A-Za-z_]\w*(?:\.\w+)*)")
+_FRAME = re.compile(r"File \"(?P<file>[^\"\n]{0,400}-packages/[^\"\n]{1,200})\"")
 _VERSION = re.compile(
     r"(?:(?P<library>/[^\s:'\"]+): )?version "
     r"[`'\u2018\"](?P<version>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)"
@@ -170,7 +176,8 @@ def causes(faults: Sequence[Fault]) -> list[Fault]:
 
 def _is_weak(fault: Fault) -> bool:
     known = isinstance(fault, KnownMessage) and fault.message.weak
-    return known or isinstance(fault, NoCommonOps)
+    # A module is missing in the handling of what really failed, or nobody knows whose it is.
+    return known or isinstance(fault, NoCommonOps | MissingModule)
 
 
 def _is_harmless(fault: Fault) -> bool:
@@ -194,6 +201,14 @@ def _symbol(match: re.Match[str], _text: str, line: str) -> Fault:
         file=groups.get("file"),
         library=groups.get("library"),
     )
+
+
+def _missing_library(match: re.Match[str], text: str, line: str) -> Fault:
+    """What was imported is the last file of the traceback, or what the message says it loads."""
+    loaded = re.search(r"load library (\S+\.so\S*) with error", line)
+    frames = _FRAME.findall(text, max(0, match.start() - 4000), match.start())
+    file = loaded[1] if loaded else frames[-1] if frames else None
+    return MissingLibrary(line=line, soname=match["soname"], file=file)
 
 
 def _missing_version(match: re.Match[str], _text: str, line: str) -> Fault:
@@ -246,10 +261,12 @@ _READERS: tuple[tuple[re.Pattern[str], _Make, Callable[[Fault], object]], ...] =
     (_TITLE, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_LINK_TIME, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_FLAT, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (_LIBRARY, _missing_library, lambda fault: getattr(fault, "soname", None)),
+    (_LIBRARY_TITLE, _missing_library, lambda fault: getattr(fault, "soname", None)),
     (
-        _LIBRARY,
-        lambda match, _t, line: MissingLibrary(line=line, soname=match["soname"]),
-        lambda fault: getattr(fault, "soname", None),
+        _MODULE,
+        lambda match, _t, line: MissingModule(line=line, module=match["module"]),
+        lambda fault: getattr(fault, "module", None),
     ),
     (_VERSION, _missing_version, lambda fault: getattr(fault, "version", None)),
     (_GPU, _gpu, lambda fault: getattr(fault, "arch", None)),
@@ -338,35 +355,3 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
         yield name, str(version)
     for match in _TORCH.finditer(text):
         yield "torch", match[1].rstrip(".-")
-
-
-# whose file it is
-
-# Import names that are not their project's; the first that is installed counts.
-_IMPORTS = {
-    "sgl_kernel": ("sgl-kernel", "sglang-kernel"),
-    "common_ops": ("sgl-kernel", "sglang-kernel"),
-    "flash_attn_2_cuda": ("flash-attn",),
-    "flash_attn_3": ("flash-attn-3",),
-    "flashinfer": ("flashinfer-python",),
-    "nixl_ep_cpp": ("nixl-cu13", "nixl-cu12"),
-    "libtorch": ("torch",),
-    "libc10": ("torch",),
-}
-
-
-def projects_of(file: str) -> tuple[NormalizedName, ...]:
-    """The projects that a file of an environment may belong to, by its path; empty if unknown."""
-    _, site, inside = file.rpartition("-packages/")
-    head = inside.split("/")[0] if site else file.rsplit("/", 1)[-1]
-    if head == "nvidia":
-        return ()
-    stem = head.split(".")[0]
-    if stem in _IMPORTS:
-        return tuple(map(canonicalize_name, _IMPORTS[stem]))
-    if match := re.match(r"lib(torch|c10)(_(cpu|cuda|python|global_deps)\w*)?$", stem):
-        del match
-        return (TORCH,)
-    if match := re.match(r"lib(torch[a-z]+)", stem):
-        return (canonicalize_name(match[1]),)
-    return (canonicalize_name(stem),) if re.fullmatch(r"[A-Za-z]\w*", stem) else ()

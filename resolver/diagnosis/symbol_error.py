@@ -21,9 +21,11 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
+from resolver.diagnosis.file_owner import owners_of, owners_of_module, stem_of
+from resolver.diagnosis.library_error import LibraryFaults
 from resolver.diagnosis.machine_error import HostFaults
 from resolver.diagnosis.message_table import explain_message, subject_of
-from resolver.diagnosis.paste_parser import causes, projects_of
+from resolver.diagnosis.paste_parser import causes
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.pasted_error import (
     CompatLibrary,
@@ -31,6 +33,7 @@ from resolver.model.pasted_error import (
     Fault,
     KnownMessage,
     MissingLibrary,
+    MissingModule,
     MissingVersion,
     NoCommonOps,
     NoKernelImage,
@@ -40,7 +43,7 @@ from resolver.model.pasted_error import (
     UnsupportedGpu,
     UnsupportedToolchain,
 )
-from resolver.model.reason import Grade
+from resolver.model.reason import Code, Grade
 from resolver.model.stack import TORCH
 
 # Symbols of NVIDIA's libraries by how they begin; the soname's beginning, for libraries.toml.
@@ -57,6 +60,11 @@ _FOREIGN = (
     (re.compile(r"cupti[A-Z]"), "libcupti.so"),
     (re.compile(r"cuda[A-Z]"), "libcudart.so"),
     (re.compile(r"cu[A-Z]"), "libcuda.so"),
+)
+
+# Libraries of NVIDIA's that version their symbols by their soname.
+_NVIDIA = re.compile(
+    r"lib(?:cublasLt|cublas|cudnn\w*|cusparse|cusolver|cufft|curand|nvJitLink|cudart|nvrtc)\.so"
 )
 
 _MAX_WHEELS = 3
@@ -79,7 +87,8 @@ class FaultExplainer:
         self._base = base
         self._machine = machine
         self._installed = installed
-        self._host = HostFaults(base.facts, installed, gpu)
+        self._host = HostFaults(base.facts, installed, gpu, machine)
+        self._libraries = LibraryFaults(base, installed, machine)
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""
@@ -90,7 +99,10 @@ class FaultExplainer:
             case UndefinedSymbol():
                 return self._symbol(fault, paste)
             case MissingLibrary():
-                return self._host.library(fault, self.subject(None, paste))
+                return self._libraries.library(fault, self.subject(fault.file, paste))
+            case MissingModule():
+                owners = owners_of_module(fault.module, self._base.modules, self._projects)
+                return self._libraries.module(fault, self._installed_of(owners))
             case MissingVersion():
                 owner = self.subject(fault.file, paste) if fault.file else None
                 return self._host.version(fault, owner)
@@ -106,8 +118,8 @@ class FaultExplainer:
                 return self._host.compat(fault)
             case KnownMessage():
                 named = subject_of(fault)
-                subject = self._project(self._base.modules.get(named, ()), named) if named else None
-                return explain_message(fault, subject)
+                owners = (*self._base.modules.get(named or "", ()), canonicalize_name(named or ""))
+                return explain_message(fault, self._installed_of(owners) if named else None)
             case NoCommonOps():
                 return Explained(
                     kind="no-common-ops",
@@ -123,15 +135,30 @@ class FaultExplainer:
 
     def subject(self, file: str | None, paste: Paste) -> NormalizedName | None:
         """The project whose file failed; of several names of one project the installed one."""
-        names = projects_of(file) if file else ()
-        if not names and any(isinstance(fault, NoCommonOps) for fault in paste.faults):
-            names = projects_of("common_ops.so")
-        return next((name for name in names if name in self._installed), next(iter(names), None))
+        owners = owners_of(file, self._base.modules, self._projects) if file else ()
+        if not owners and any(isinstance(fault, NoCommonOps) for fault in paste.faults):
+            owners = self._base.modules.get("common_ops", ())
+        return self._installed_of(owners)
 
-    def _project(self, names: Iterable[NormalizedName], named: str) -> NormalizedName:
-        """Of the projects that bring a module the installed one, else the likeliest."""
-        found = (*names, canonicalize_name(named))
-        return next((name for name in found if name in self._installed), found[0])
+    def _installed_of(self, owners: Iterable[NormalizedName]) -> NormalizedName | None:
+        """Of several projects that bring a name the installed one, else the likeliest."""
+        found = tuple(owners)
+        return next((name for name in found if name in self._installed), next(iter(found), None))
+
+    @cached_property
+    def _projects(self) -> frozenset[NormalizedName]:
+        """The projects that are known by name: what is installed, and what the database names."""
+        facts = self._base.facts
+        return frozenset(
+            {
+                *self._installed,
+                *(name for channel in facts.channels for name in channel.projects),
+                *(name for known in facts.tuples for name in known.packages),
+                *(name for recipe in facts.recipes for name in recipe.projects),
+                *(name for owners in self._base.modules.values() for name in owners),
+                *map(canonicalize_name, self._base.pack.projects()),
+            }
+        )
 
     # undefined symbols
 
@@ -150,16 +177,17 @@ class FaultExplainer:
 
     def _symbol(self, fault: UndefinedSymbol, paste: Paste) -> Explained:
         subject = self.subject(fault.file, paste)
-        for pattern, soname in _FOREIGN:
-            if pattern.match(fault.symbol) and not is_torch_symbol(fault.symbol):
-                return self._host.foreign(fault, soname, subject)
+        soname = _foreign(fault)
+        if soname is not None:
+            return self._libraries.foreign(fault, soname, subject)
         mask = self.history.mask(fault.symbol) & self._bare.builds
         if not mask and not is_torch_symbol(fault.symbol):
             return self._unknown(fault, subject)
         exported = torch_text(self._bare, mask)
         library = self.history.library(fault.symbol)
-        needing = self._needing(fault.symbol, subject)
-        whom = str(subject) if subject else fault.file or "the extension"
+        # Of a file that nobody knows, other projects' wheels say nothing.
+        needing = self._needing(fault.symbol, subject) if subject or not fault.file else []
+        whom = str(subject) if subject else _named(fault.file) or "the extension"
         facts = [
             ("needs", demangle(fault.symbol)),
             ("exported", self._exported(library, exported)),
@@ -170,6 +198,7 @@ class FaultExplainer:
         facts += self._string_note(fault.symbol)
         return Explained(
             kind="undefined-symbol",
+            code=Code.CXX11_ABI if any(self._string_note(fault.symbol)) else Code.MISSING_SYMBOL,
             line=fault.line,
             meaning=f"{whom} was compiled against another torch than the one that is installed",
             grade=Grade.MEASURED,
@@ -349,9 +378,10 @@ class FaultExplainer:
         )
 
     def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
-        whom = str(subject) if subject else fault.file or "a library"
+        whom = str(subject) if subject else _named(fault.file) or "a library"
         return Explained(
             kind="undefined-symbol",
+            code=Code.MISSING_SYMBOL,
             line=fault.line,
             meaning=f"{whom} needs a symbol that is neither torch's nor one of NVIDIA's libraries'",
             grade=Grade.ASSUMED,
@@ -363,6 +393,20 @@ class FaultExplainer:
             remedy="Reinstall the package together with what it depends on: the library that "
             "should have the symbol is of another version.",
         )
+
+
+def _foreign(fault: UndefinedSymbol) -> str | None:
+    """The library of NVIDIA's that should export a symbol; None where it is another's."""
+    named = _NVIDIA.match(fault.library or "")
+    if named is not None:
+        return named[0]
+    if is_torch_symbol(fault.symbol):
+        return None
+    return next((soname for pattern, soname in _FOREIGN if pattern.match(fault.symbol)), None)
+
+
+def _named(file: str | None) -> str | None:
+    return stem_of(file) if file else None
 
 
 def _any_mask(links: Iterable[WheelLink]) -> int:

@@ -14,7 +14,7 @@ from resolver.compat.kept_facts import kept, kept_bytes
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
-from resolver.model.message import Message
+from resolver.model.message import Message, Soname
 
 if TYPE_CHECKING:
     from resolver.abi.bundled_evidence import EvidencePack
@@ -175,6 +175,18 @@ class KnowledgeBase:
         """The last layer's ``abi`` that has this file, the first where none has."""
         places = [layer / "abi" for layer in self.layers]
         return next((p for p in reversed(places) if (p / name).exists()), places[0])
+
+    @cached_property
+    def sonames(self) -> tuple[Soname, ...]:
+        """What it says that a shared object is looked for; of two that match the first counts."""
+
+        def parse() -> tuple[Soname, ...]:
+            from resolver.compat.schema_message import SonamesFile
+
+            rows = load_rows(self.layers, "sonames.toml", SonamesFile, lambda f: f.soname)
+            return tuple(fact.value() for fact in rows)
+
+        return self._kept("sonames", "sonames.toml", parse)
 
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
+
+# A word of a command as text: what is quoted is one word with what touches it.
+WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -252,6 +252,27 @@ class Library:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How a project is had that no wheel of the default index serves.
+
+    ``index`` is what that index holds under the name. ``build`` may name ``{arch}``.
+    """
+
+    id: str
+    projects: tuple[NormalizedName, ...]
+    index: Literal["project", "sources", "another", "placeholder", "nothing"]
+    repository: str
+    build: str
+    note: str
+    source: str
+
+    def build_for(self, archs: Iterable[Arch]) -> str:
+        """The command for GPUs; for those of this machine where none is known."""
+        lists = ";".join(arch.capability for arch in archs)
+        return self.build.replace("{arch}", f"'{lists}'" if lists else "native")
+
+
 class Snapshot(Protocol):
     """Recorded listings and metadata, for channels that cannot be reached."""
 
@@ -284,7 +305,12 @@ class Knowledge:
     successors: tuple[Successor, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
+    recipes: tuple[Recipe, ...] = ()
     snapshot: Snapshot
+
+    def recipe(self, project: NormalizedName) -> Recipe | None:
+        """How a project is had that no wheel serves, where that was written down."""
+        return next((recipe for recipe in self.recipes if project in recipe.projects), None)
 
     def bad_for(self, target: Target) -> tuple[KnownTuple, ...]:
         """The known-bad tuples that speak for ``target``."""

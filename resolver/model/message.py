@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from packaging.utils import NormalizedName
 
 from resolver.model.reason import Code
 from resolver.model.template import Template
@@ -40,3 +43,23 @@ class Message:
     arch: str | None = None
     weak: bool = False
     harmless: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soname:
+    """One row of ``sonames.toml``: what it says that a shared object is looked for.
+
+    ``meaning`` follows on "X needs SONAME: "; ``fix`` may name ``{whom}``. ``project`` brings it,
+    where a wheel does.
+    """
+
+    id: str
+    pattern: re.Pattern[str]
+    code: Code
+    place: Place
+    title: str
+    meaning: str
+    fix: str
+    source: str
+    project: NormalizedName | None = None
+    run: str | None = None

@@ -28,10 +28,19 @@ class UndefinedSymbol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingLibrary:
-    """The dynamic loader found no file of that name."""
+    """The dynamic loader found no file of that name; ``file`` is what was being imported."""
 
     line: str
     soname: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingModule:
+    """Python found no module of that name."""
+
+    line: str
+    module: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +116,7 @@ class KnownMessage:
 Fault = (
     UndefinedSymbol
     | MissingLibrary
+    | MissingModule
     | MissingVersion
     | NoKernelImage
     | UnsupportedGpu
@@ -165,7 +175,8 @@ class ErrorReport:
 
     ``installed`` are the versions that count here; ``sources`` say where each fact of the machine
     was read; ``asks`` are options that would make the answer certain. ``commands`` cure, ``locks``
-    say what they lock. ``notes`` say why a set was not judged.
+    say what they lock. ``left_out`` are installed packages that were not judged. ``notes`` say why
+    a set was not judged.
     """
 
     faults: tuple[Explained, ...]
@@ -174,4 +185,5 @@ class ErrorReport:
     asks: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

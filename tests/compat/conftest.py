@@ -239,7 +239,34 @@ source = "wheels"
 date = 2026-01-01
 """
 
+SONAMES = """
+[[soname]]
+id = "cuda-11"
+pattern = "libcudart[.]so[.]11[.]0"
+code = "cuda-mismatch"
+place = "set"
+title = "CUDA 11"
+meaning = "it is a build for CUDA 11"
+fix = "Use another release of {whom}."
+source = "members of a wheel"
+date = 2026-01-01
+"""
+
+RECIPES = """
+[[recipe]]
+id = "apex"
+projects = ["apex"]
+index = "another"
+repository = "NVIDIA/apex"
+build = "pip install --no-build-isolation ."
+note = "Another project has the name."
+source = "README"
+date = 2026-01-01
+"""
+
 FILES = {
+    "sonames.toml": SONAMES,
+    "recipes.toml": RECIPES,
     "messages.toml": MESSAGES,
     "modules.toml": MODULES,
     "natives.toml": NATIVES,

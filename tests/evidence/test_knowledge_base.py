@@ -85,6 +85,8 @@ def overlay(tmp_path: Path) -> Path:
         ("system_libraries.toml", "system_libraries"),
         ("messages.toml", "messages"),
         ("modules.toml", "modules"),
+        ("sonames.toml", "sonames"),
+        ("recipes.toml", "facts"),
         ("abi/load_rules.toml", "load_rules"),
         ("abi/torch_symbols.xz", "history"),
         ("abi/torch_builds.json", "history"),

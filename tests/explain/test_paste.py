@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from packaging.utils import canonicalize_name
 
-from resolver.diagnosis.paste_parser import parse_paste, projects_of
+from resolver.diagnosis.file_owner import owners_of, owners_of_module
+from resolver.diagnosis.paste_parser import parse_paste
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.pasted_error import (
     CompatLibrary,
     Fault,
     KnownMessage,
     MissingLibrary,
+    MissingModule,
     MissingVersion,
     NoCommonOps,
     NoKernelImage,
@@ -30,6 +34,8 @@ def told(fault: Fault) -> str:
             return f"{fault.symbol} in {fault.file} of {fault.library}"
         case MissingLibrary():
             return fault.soname
+        case MissingModule():
+            return fault.module
         case MissingVersion():
             return f"{fault.version} of {fault.library} for {fault.file}"
         case UnsupportedGpu():
@@ -74,6 +80,8 @@ FAULTS = [
         ["runGemmShortApi in /usr/local/cuda-11.1/lib64/libcublas.so of libcublasLt.so.11"],
         id="relocation",
     ),
+    pytest.param("No module named 'flash_attn_2_cuda'", ["flash_attn_2_cuda"], id="module"),
+    pytest.param("[Bug]: libcudart.so.12 not found", ["libcudart.so.12"], id="library-in-a-title"),
     pytest.param(
         "sgutils(undefined symbol _ZN3c104cuda9SetDeviceEi)",
         ["_ZN3c104cuda9SetDeviceEi in None of None"],
@@ -235,17 +243,54 @@ def test_machine(text: str, expected: tuple[object, ...]) -> None:
     assert found == expected
 
 
+BASE = KnowledgeBase()
+KNOWN = frozenset(map(canonicalize_name, ("vllm", "torchaudio", "foo-bar")))
+
+
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
         (f"{SITE}/sgl_kernel/sm100/common_ops.abi3.so", "sgl-kernel sglang-kernel"),
         (f"{SITE}/vllm/_C.abi3.so", "vllm"),
+        (f"{SITE}/vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so", "vllm"),
+        (f"{SITE}/foo_bar/_C.so", "foo-bar"),
+        (f"{SITE}/nobody/_C.so", ""),
         (f"{SITE}/torch/lib/libtorch_cuda.so", "torch"),
         ("libtorch_cuda.so", "torch"),
         ("libtorchaudio.so", "torchaudio"),
+        ("libtorchtrt.so", "torch-tensorrt"),
+        ("libonnxruntime_providers_cuda.so", "onnxruntime-gpu"),
+        ("libbitsandbytes_cuda126.so", "bitsandbytes"),
+        ("libctranslate2-bc15bf3f.so.4.5.0", "ctranslate2"),
         ("/root/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so", "flash-attn"),
+        ("C:\\venv\\Lib\\site-packages\\flash_attn_2_cuda.cp312-win_amd64.pyd", "flash-attn"),
+        ("/x/selective_scan_cuda.cpython-310-x86_64-linux-gnu.so", "mamba-ssm"),
+        ("/x/awq_ext.cpython-310-x86_64-linux-gnu.so", "autoawq-kernels"),
+        ("/x/causal_conv1d_cuda.so", "causal-conv1d"),
+        ("/x/exllama_kernels.so", "auto-gptq"),
+        ("/x/exllamav2_ext.so", "exllamav2"),
+        ("/x/deep_ep_cpp.so", "deep-ep"),
+        ("/x/nixl_ep_cpp_torch211.so", "nixl-cu12 nixl-cu13"),
+        ("/x/amp_C.so", "apex"),
+        ("/x/sgutilslib.cpython-38-x86_64-linux-gnu.so", ""),
         (f"{SITE}/nvidia/cusparse/lib/libcusparse.so.12", ""),
     ],
 )
 def test_whose_file_it_is(file: str, expected: str) -> None:
-    assert " ".join(projects_of(file)) == expected
+    assert " ".join(owners_of(file, BASE.modules, KNOWN)) == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("flash_attn_2_cuda", "flash-attn"),
+        ("vllm._C", "vllm"),
+        ("transformer_engine_torch", "transformer-engine-torch"),
+        ("flash_attn_3", "flash-attn-3"),
+        ("cv2", "opencv-python opencv-python-headless"),
+        ("nobody.knows", ""),
+    ],
+)
+def test_whose_module_it_is(module: str, expected: str) -> None:
+    known = KNOWN | {canonicalize_name("transformer-engine-torch")}
+    assert " ".join(owners_of_module(module, BASE.modules, known)) == expected

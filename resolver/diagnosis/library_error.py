@@ -1,0 +1,314 @@
+"""Shared objects and modules that were not found, and libraries of NVIDIA that are of another
+release: who brings them, and what that says of the file that needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
+from resolver.diagnosis.machine_error import torch_cuda
+from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.load.system_library import find_system
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.knowledge import Library
+from resolver.model.load_knowledge import SystemLibrary
+from resolver.model.message import Soname
+from resolver.model.pasted_error import Explained, MissingLibrary, MissingModule, UndefinedSymbol
+from resolver.model.reason import Code, Grade
+from resolver.model.stack import TORCH
+
+_NOBODY = "what was imported"
+
+
+class LibraryFaults:
+    """Explains what a loader or an import did not find; ``installed`` are the versions that count.
+
+    ``archs`` are the GPUs, for commands that build.
+    """
+
+    def __init__(
+        self,
+        base: KnowledgeBase,
+        installed: Mapping[NormalizedName, Version],
+        machine: str,
+        archs: tuple[Arch, ...] = (),
+    ) -> None:
+        self._base = base
+        self._known = base.facts
+        self._installed = installed
+        self._machine = machine
+        self._archs = archs
+
+    @cached_property
+    def _torch_cuda(self) -> CudaVersion | None:
+        return torch_cuda(self._known, self._installed, self._machine)
+
+    # what the loader did not find
+
+    def library(self, fault: MissingLibrary, subject: NormalizedName | None) -> Explained:
+        """A shared object: of a wheel, of a build for something else, of the system, or unknown."""
+        brought = [lib for lib in self._known.libraries if lib.soname == fault.soname]
+        if brought:
+            return self._of_wheel(fault, subject, brought)
+        rows = self._base.sonames
+        row = next((row for row in rows if row.pattern.fullmatch(fault.soname)), None)
+        if row is not None:
+            return self._of_table(fault, subject, row)
+        system = find_system(self._base.system_libraries, fault.soname)
+        if system is not None:
+            return self._of_system(fault, subject, system)
+        return Explained(
+            kind="missing-library",
+            code=Code.MISSING_LIBRARY,
+            line=fault.line,
+            meaning=f"{subject or _NOBODY} needs {fault.soname}, and no table of abilock knows who "
+            "brings that",
+            grade=Grade.ASSUMED,
+            subject=subject,
+            library=fault.soname,
+            remedy="Look whether a wheel or a package of the system brings it: apt-file search "
+            f"{fault.soname}.",
+            ask="the whole traceback, which names the file that needs it, and pip freeze",
+            run=f"ldconfig -p | grep {fault.soname.split('.so')[0]}",
+        )
+
+    def _of_wheel(
+        self, fault: MissingLibrary, subject: NormalizedName | None, brought: list[Library]
+    ) -> Explained:
+        whom = str(subject) if subject else _NOBODY
+        majors = sorted({lib.cuda for lib in brought if lib.cuda is not None})
+        facts = [("wheel", f"{lib.project} puts it into {lib.directory}") for lib in brought]
+        facts += self._majors(majors)
+        here = [lib for lib in brought if lib.project in self._installed]
+        major = f"CUDA {majors[0]}" if len(majors) == 1 else "CUDA"
+        cuda = self._torch_cuda
+        run = None
+        code = Code.MISSING_LIBRARY
+        if cuda is not None and majors and cuda.major not in majors:
+            code = Code.CUDA_MISMATCH
+            remedy = (
+                f"Use a build of {subject or 'the package'} for CUDA {cuda.major}. Adding "
+                f"{fault.soname} would only uncover the next error: the file was compiled beside "
+                "another torch."
+            )
+        elif here or fault.soname.startswith("libnvrtc"):
+            place = (here or brought)[0].directory
+            remedy = (
+                f"Make one {major} environment: remove the wheels of the other major, install with "
+                "`uv pip sync`; or put the directory on the loader's path with ldconfig or "
+                "LD_LIBRARY_PATH."
+            )
+            run = (
+                "SITE=$(python -c 'import site; print(site.getsitepackages()[0])'); "
+                f"export LD_LIBRARY_PATH=$SITE/{place}:$LD_LIBRARY_PATH"
+            )
+        else:
+            remedy = f"Install {brought[0].project}, or use a build for the CUDA you have."
+        return Explained(
+            kind="missing-library",
+            code=code,
+            line=fault.line,
+            meaning=f"{whom} is a build for {major}: it needs {fault.soname}, and the loader finds "
+            "none",
+            grade=Grade.MEASURED,
+            subject=subject,
+            library=fault.soname,
+            facts=tuple(facts),
+            remedy=remedy,
+            run=run,
+            ask=None if TORCH in self._installed else "pip freeze: the CUDA that torch is for",
+        )
+
+    def _majors(self, wanted: list[int]) -> list[tuple[str, str]]:
+        facts = []
+        cuda = self._torch_cuda
+        if cuda is not None:
+            facts.append(("torch", f"{self._installed[TORCH]} is a build for CUDA {cuda}"))
+        other = sorted(
+            {
+                lib.project
+                for lib in self._known.libraries
+                if lib.cuda is not None
+                and lib.cuda not in wanted
+                and lib.project in self._installed
+                and wanted
+            }
+        )
+        if other:
+            shown = ", ".join(other[:3]) + (f" and {len(other) - 3} more" if other[3:] else "")
+            facts.append(("leftover", f"of another CUDA major: {shown}"))
+        return facts
+
+    def _of_table(
+        self, fault: MissingLibrary, subject: NormalizedName | None, row: Soname
+    ) -> Explained:
+        whom = str(subject) if subject else _NOBODY
+        facts = [("library", f"{fault.soname} is of {row.title}")]
+        if row.project is not None:
+            version = self._installed.get(row.project)
+            have = f"{row.project} {version} is installed" if version else "it is not installed"
+            facts.append(("wheel", f"{row.project} brings it; {have}"))
+        if self._torch_cuda is not None:
+            facts.append(("torch", f"{self._installed[TORCH]} is for CUDA {self._torch_cuda}"))
+        return Explained(
+            kind="missing-library",
+            code=row.code,
+            place=row.place,
+            line=fault.line,
+            meaning=f"{whom} needs {fault.soname}: {row.meaning}",
+            grade=Grade.DECLARED,
+            subject=subject,
+            library=fault.soname,
+            facts=tuple(facts),
+            remedy=row.fix.replace("{whom}", str(subject or "the package")),
+            run=row.run,
+            harmless=row.code is Code.UNVERIFIED,
+        )
+
+    @staticmethod
+    def _of_system(
+        fault: MissingLibrary, subject: NormalizedName | None, system: SystemLibrary
+    ) -> Explained:
+        whom = str(subject) if subject else _NOBODY
+        if fault.soname.startswith("libcuda.so"):
+            meaning = f"{whom} needs the driver's own library, and no driver is installed here"
+            remedy = "Run where the NVIDIA driver is: with --gpus all in a container, or on a node."
+            run = "nvidia-smi; ldconfig -p | grep libcuda.so"
+        else:
+            meaning = (
+                f"{whom} needs {fault.soname}, of {system.title}: a library of the system that is "
+                "not installed"
+            )
+            remedy = f"Install it. {system.note}".strip()
+            run = f"ldconfig -p | grep {fault.soname.split('.so')[0]}"
+            if system.apt:
+                remedy = f"Install {system.apt} (dnf: {system.dnf}). {system.note}".strip()
+                run = f"sudo apt-get install {system.apt}"
+        return Explained(
+            kind="missing-library",
+            code=Code.MISSING_SYSTEM_LIBRARY,
+            place="machine",
+            line=fault.line,
+            meaning=meaning,
+            grade=Grade.DECLARED,
+            subject=subject,
+            library=fault.soname,
+            remedy=remedy,
+            run=run,
+        )
+
+    # what Python did not find
+
+    def module(self, fault: MissingModule, project: NormalizedName | None) -> Explained:
+        """A module: of a project that is not installed, or of one whose compiled part is not."""
+        name = fault.module
+        if project is None:
+            return Explained(
+                kind="missing-module",
+                code=Code.NOT_FOUND,
+                line=fault.line,
+                meaning=f"there is no module {name}, and no table of abilock knows whose it is: "
+                "the project may have another name",
+                grade=Grade.ASSUMED,
+                remedy="Install the project that its documentation names; or another error above "
+                "is the cause.",
+                ask="the whole traceback, and pip freeze",
+                run="pip list",
+            )
+        version = self._installed.get(project)
+        facts = []
+        recipe = self._known.recipe(project)
+        if version is None:
+            meaning = f"{name} is a module of {project}, which is not installed"
+            remedy = f"Install {project} for the torch you have."
+        else:
+            meaning = (
+                f"{name} is a module of {project}, and {project} {version} is installed without "
+                "it: for another Python, built without CUDA, or from its sources"
+            )
+            remedy = f"Reinstall {project} from a wheel for this Python and torch, or build it."
+        if recipe is not None:
+            facts.append(("note", recipe.note))
+            facts.append(("build", recipe.build_for(self._archs)))
+            if recipe.index != "project":
+                held = {"another": "another project", "sources": "its sources alone"}
+                facts.append(
+                    ("index", f"the default index holds {held.get(recipe.index, recipe.index)}")
+                )
+        return Explained(
+            kind="missing-module",
+            code=Code.NOT_FOUND if version is None else Code.BROKEN_INSTALL,
+            line=fault.line,
+            meaning=meaning,
+            grade=Grade.DECLARED,
+            subject=project,
+            facts=tuple(facts),
+            remedy=remedy,
+            ask="pip freeze, and the Python that runs",
+        )
+
+    # libraries of another release
+
+    def foreign(
+        self, fault: UndefinedSymbol, soname: str, subject: NormalizedName | None
+    ) -> Explained:
+        """A symbol of one of NVIDIA's libraries: an older copy of it answers first."""
+        brought = [lib for lib in self._known.libraries if lib.soname.startswith(soname)]
+        file = fault.library or (brought[0].soname if brought else soname)
+        exact = [lib for lib in brought if lib.soname == fault.library]
+        facts = [("library", f"{file} should export it")]
+        here: list[Library] = []
+        for library in exact if fault.library else brought:
+            version = self._installed.get(library.project)
+            if version is not None:
+                here.append(library)
+            shown = f" {version}" if version is not None else ""
+            facts.append(("wheel", f"{library.project}{shown} puts it into {library.directory}"))
+        places = [lib.directory for lib in here]
+        clash = len(places) > len(set(places))
+        run = "echo $LD_LIBRARY_PATH; ldconfig -p | grep " + file.split(".so")[0]
+        if clash:
+            names = " and ".join(str(lib.project) for lib in here)
+            facts.append(("collision", f"{names} write the same file: the last one won"))
+            major = self._torch_cuda.major if self._torch_cuda else None
+            keep = next((lib for lib in here if lib.cuda == major), here[-1])
+            gone = [str(lib.project) for lib in here if lib is not keep]
+            remedy = (
+                f"Uninstall {', '.join(gone)}, then reinstall {keep.project}: both own "
+                f"{keep.directory}/{keep.soname}."
+            )
+        else:
+            remedy = (
+                f"Let the copy that torch pins answer first: take {file} of the system off "
+                "LD_LIBRARY_PATH, and install with `uv pip sync` so that no leftover stays."
+            )
+        if soname == "libcuda.so":
+            facts = [("library", "libcuda.so.1 comes with the driver")]
+            remedy = "Update the NVIDIA driver, or use a release built for an older CUDA."
+            run = "nvidia-smi"
+        return Explained(
+            kind="undefined-symbol",
+            code=Code.DRIVER_TOO_OLD
+            if soname == "libcuda.so"
+            else Code.FILE_COLLISION
+            if clash
+            else Code.SHADOWED_LIBRARY,
+            place="machine",
+            line=fault.line,
+            meaning=f"an older {file} is found before the one that the wheels were built with"
+            if soname != "libcuda.so"
+            else f"the driver is older than the function {fault.symbol}, which "
+            f"{subject or 'the file'} calls",
+            grade=Grade.DECLARED,
+            subject=subject,
+            symbol=fault.symbol,
+            declaration=fault.symbol,
+            library=file,
+            facts=tuple(dict.fromkeys(facts)),
+            remedy=remedy,
+            run=run,
+            ask="pip freeze, and LD_LIBRARY_PATH",
+        )
