@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 
@@ -35,6 +36,7 @@ def owners_of(
 def _owners(
     file: str, modules: Modules, known: Collection[NormalizedName]
 ) -> Iterator[NormalizedName]:
+    file = posixpath.normpath(file)
     _, site, inside = file.rpartition("-packages/")
     top = inside.split("/")[0].split(".")[0] if site else ""
     if top == "nvidia":
@@ -46,7 +48,8 @@ def _owners(
         yield TORCH
     elif companion := _COMPANION.match(stem):
         yield canonicalize_name(companion[1])
-    for name in (top, stem):
+    above = file.split("/")[-2:-1] if not site and "/" in file else []
+    for name in (top, stem, *above):
         if re.fullmatch(r"[A-Za-z]\w*", name):
             yield from modules.get(name, ())
             if (project := canonicalize_name(name)) in known:

@@ -3,12 +3,14 @@ release: who brings them, and what that says of the file that needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.compat.cuda_rules import packaged_floor
+from resolver.diagnosis.file_owner import stem_of
 from resolver.diagnosis.machine_error import torch_cuda
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.system_library import find_system
@@ -19,6 +21,7 @@ from resolver.model.message import Soname
 from resolver.model.pasted_error import Explained, MissingLibrary, MissingModule, UndefinedSymbol
 from resolver.model.reason import Code, Grade
 from resolver.model.stack import TORCH
+from resolver.model.target import driver_text
 
 _NOBODY = "what was imported"
 
@@ -286,22 +289,27 @@ class LibraryFaults:
                 "LD_LIBRARY_PATH, and install with `uv pip sync` so that no leftover stays."
             )
         if soname == "libcuda.so":
-            facts = [("library", "libcuda.so.1 comes with the driver")]
-            remedy = "Update the NVIDIA driver, or use a release built for an older CUDA."
-            run = "nvidia-smi"
+            return self._of_driver(fault, subject)
+        told = list(self._exporters(fault.symbol, exact or brought, here))
+        facts += told
+        meaning = f"an older {file} is found before the one that the wheels were built with"
+        if fault.file and stem_of(fault.file).startswith(("libcu", "libnv")):
+            meaning = (
+                f"{stem_of(fault.file)} and {file} are of different releases: one is of a wheel, "
+                "the other of the system's CUDA or of another wheel"
+            )
+        elif subject is not None and subject != TORCH and not clash:
+            meaning = f"the {file} that is loaded is older than the one {subject} was built with"
+            remedy = (
+                f"Install the release of its wheel that exports {fault.symbol} or a newer one, "
+                f"over torch's pin where need be, or a {subject} built beside this torch."
+            )
         return Explained(
             kind="undefined-symbol",
-            code=Code.DRIVER_TOO_OLD
-            if soname == "libcuda.so"
-            else Code.FILE_COLLISION
-            if clash
-            else Code.SHADOWED_LIBRARY,
+            code=Code.FILE_COLLISION if clash else Code.SHADOWED_LIBRARY,
             place="machine",
             line=fault.line,
-            meaning=f"an older {file} is found before the one that the wheels were built with"
-            if soname != "libcuda.so"
-            else f"the driver is older than the function {fault.symbol}, which "
-            f"{subject or 'the file'} calls",
+            meaning=meaning,
             grade=Grade.DECLARED,
             subject=subject,
             symbol=fault.symbol,
@@ -311,4 +319,58 @@ class LibraryFaults:
             remedy=remedy,
             run=run,
             ask="pip freeze, and LD_LIBRARY_PATH",
+        )
+
+    def _exporters(
+        self, symbol: str, brought: Iterable[Library], here: Collection[Library]
+    ) -> Iterator[tuple[str, str]]:
+        """Which releases of the wheels export a symbol; of what is installed, whether it does."""
+        history = self._base.providers
+        for project in dict.fromkeys(lib.project for lib in brought):
+            columns = history.by_project.get(project, ())
+            sonames = {lib.soname for lib in brought if lib.project == project}
+            having = sorted(
+                wheel.version
+                for wheel in columns
+                if wheel.machine == self._machine
+                and any(
+                    symbol in names
+                    for path, names in history.exports(wheel).items()
+                    if any(lib.path == path and lib.soname in sonames for lib in wheel.libraries)
+                )
+            )
+            if not columns:
+                continue
+            found = f"from {project} {having[0]} on" if having else f"by no {project} that was read"
+            version = self._installed.get(project)
+            if here and version is not None and having and version < having[0]:
+                found += f"; {version} is installed, which is older"
+            yield ("exported", found)
+
+    def _of_driver(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
+        """A function of the driver, which this one is too old for."""
+        since = self._base.driver_functions.since(fault.symbol)
+        facts = [("library", "libcuda.so.1 comes with the driver")]
+        newer = "Update the NVIDIA driver"
+        if since is not None:
+            facts.append(("since", f"{fault.symbol} came with CUDA {since}"))
+            floor = packaged_floor(self._known.cuda, since)
+            if floor is not None:
+                newer += f" to {driver_text(floor)} or newer, that of CUDA {since}"
+        return Explained(
+            kind="undefined-symbol",
+            code=Code.DRIVER_TOO_OLD,
+            place="machine",
+            line=fault.line,
+            meaning=f"the driver is older than its function {fault.symbol}, which "
+            f"{subject or 'the file'} calls",
+            grade=Grade.DECLARED if since is None else Grade.MEASURED,
+            subject=subject,
+            symbol=fault.symbol,
+            declaration=fault.symbol,
+            library="libcuda.so.1",
+            facts=tuple(facts),
+            remedy=f"{newer}, or use a release that was built for an older CUDA.",
+            run="nvidia-smi",
+            ask="nvidia-smi: the driver's version",
         )

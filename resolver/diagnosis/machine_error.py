@@ -8,6 +8,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat.cuda_rules import builds_serving, packaged_floor, runs_on
+from resolver.diagnosis.file_owner import stem_of
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.pasted_error import (
@@ -59,7 +60,7 @@ class HostFaults:
         """A symbol version that the system's glibc or libstdc++ does not have."""
         kind, _, number = fault.version.partition("_")
         name, known = _SYSTEM[kind]
-        whom = str(subject or fault.file or "a file")
+        whom = str(subject or (stem_of(fault.file) if fault.file else "a file"))
         facts = [("needs", f"{name} with {fault.version}"), ("systems", known)]
         if fault.library:
             facts.insert(1, ("found", fault.library))

@@ -62,12 +62,13 @@ _LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared o
 _LIBRARY_TITLE = re.compile(
     r"(?P<soname>lib[\w.+-]*?\.so[.\d]*)[`'\"]?,? (?:is )?(?:not found|missing|required)\b"
 )
+_FFMPEG = re.compile(r"lib(av|sw)[a-z]+\.so")
 _MODULE = re.compile(r"No module named\s+['\"`]?(?P<module>[A-Za-z_]\w*(?:\.\w+)*)")
 _FRAME = re.compile(r"File \"(?P<file>[^\"\n]{0,400}-packages/[^\"\n]{1,200})\"")
 _VERSION = re.compile(
-    r"(?:(?P<library>/[^\s:'\"]+): )?version "
-    r"[`'\u2018\"](?P<version>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)"
-    r"['\u2019\"`] not found(?: \(required by (?P<file>[^)]+)\))?"
+    r"(?:(?P<library>/[^\s:'\"]+): )?(?:version )?"
+    r"[`'\u2018\"]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)"
+    r"['\u2019\"`]? not found(?: \(required by (?P<file>[^)]+)\))?"
 )
 _KERNEL = re.compile(
     r"no kernel image is available for execution on the device|cudaErrorNoKernelImageForDevice"
@@ -92,7 +93,8 @@ _TOOLCHAIN = re.compile(
     r"PTX was compiled with an unsupported toolchain|cudaErrorUnsupportedPtxVersion"
 )
 _COMPAT = re.compile(
-    r"Error (?P<number>803|804)\b|(?P<newer>unsupported display driver / cuda driver combination)"
+    r"\b[Ee]rror (?P<number>803|804)\b"
+    r"|(?P<newer>unsupported display driver / cuda driver combination)"
     r"|forward compatibility was attempted on non supported HW"
 )
 _COMMON_OPS = re.compile(r"Could not load any common_ops library")
@@ -171,6 +173,9 @@ def _faults(text: str, cleaned: Cleaned, places: Sequence[Place]) -> Iterator[Fa
 def causes(faults: Sequence[Fault]) -> list[Fault]:
     """The faults that say why: without those that follow from another, what is harmless last."""
     strong = [fault for fault in faults if not _is_weak(fault)]
+    # torchcodec tries each FFmpeg: those that are not there are no fault where another error is.
+    others = [fault for fault in strong if not _is_ffmpeg(fault)]
+    strong = others or strong[:1] if any(map(_is_ffmpeg, strong)) else strong
     return sorted(strong or faults, key=_is_harmless)
 
 
@@ -178,6 +183,10 @@ def _is_weak(fault: Fault) -> bool:
     known = isinstance(fault, KnownMessage) and fault.message.weak
     # A module is missing in the handling of what really failed, or nobody knows whose it is.
     return known or isinstance(fault, NoCommonOps | MissingModule)
+
+
+def _is_ffmpeg(fault: Fault) -> bool:
+    return isinstance(fault, MissingLibrary) and bool(_FFMPEG.match(fault.soname))
 
 
 def _is_harmless(fault: Fault) -> bool:
@@ -205,7 +214,8 @@ def _symbol(match: re.Match[str], _text: str, line: str) -> Fault:
 
 def _missing_library(match: re.Match[str], text: str, line: str) -> Fault:
     """What was imported is the last file of the traceback, or what the message says it loads."""
-    loaded = re.search(r"load library (\S+\.so\S*) with error", line)
+    before = text[max(0, match.start() - 200) : match.start()]
+    loaded = re.search(r"load library (\S+\.so\S*) with error: $", before)
     frames = _FRAME.findall(text, max(0, match.start() - 4000), match.start())
     file = loaded[1] if loaded else frames[-1] if frames else None
     return MissingLibrary(line=line, soname=match["soname"], file=file)

@@ -188,6 +188,13 @@ class FaultExplainer:
         # Of a file that nobody knows, other projects' wheels say nothing.
         needing = self._needing(fault.symbol, subject) if subject or not fault.file else []
         whom = str(subject) if subject else _named(fault.file) or "the extension"
+        meaning = f"{whom} was compiled against another torch than the one that is installed"
+        everywhere = mask == self._bare.builds
+        if everywhere:
+            meaning = (
+                f"{whom} needs what every torch from 2.4 on exports: torch was not loaded before "
+                "it, or an older one is installed"
+            )
         facts = [
             ("needs", demangle(fault.symbol)),
             ("exported", self._exported(library, exported)),
@@ -200,7 +207,7 @@ class FaultExplainer:
             kind="undefined-symbol",
             code=Code.CXX11_ABI if any(self._string_note(fault.symbol)) else Code.MISSING_SYMBOL,
             line=fault.line,
-            meaning=f"{whom} was compiled against another torch than the one that is installed",
+            meaning=meaning,
             grade=Grade.MEASURED,
             subject=subject,
             symbol=fault.symbol,
@@ -208,13 +215,16 @@ class FaultExplainer:
             library=library,
             exported_by=exported,
             facts=tuple(facts),
-            remedy=self._symbol_remedy(fault.symbol, subject, mask, needing),
+            remedy="Import torch first; where that does not help, use torch 2.4 or newer, or build "
+            "the extension again with the torch you have."
+            if everywhere
+            else self._symbol_remedy(fault.symbol, subject, mask, needing),
         )
 
     @staticmethod
     def _exported(library: str | None, exported: str | None) -> str:
         if exported is None:
-            return "by no torch that was read: a nightly, a build of your own, or another name"
+            return "by no torch from 2.4 on: by an older one, a nightly or a build of your own"
         return f"by {library} of {exported}"
 
     def _here(self, symbol: str) -> Iterator[tuple[str, str]]:

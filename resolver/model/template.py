@@ -153,7 +153,8 @@ def _joined(text: str, at: int) -> bool:
 
 
 def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    # Words of other scripts stand beside a message without a space.
+    return character.isascii() and (character.isalnum() or character == "_")
 
 
 @dataclass(frozen=True, slots=True)

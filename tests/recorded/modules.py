@@ -19,12 +19,12 @@ from datetime import date
 from pathlib import Path
 
 from packaging.utils import NormalizedName, canonicalize_name
-from resolver.wheelfile.zip_reader import read_directory
 
 from resolver.errors import AbilockError
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.usecase.session import Connection, Session
+from resolver.wheelfile.zip_directory import read_directory
 
 PROJECTS = """
 sgl-kernel sglang-kernel vllm flash-attn causal-conv1d mamba-ssm autoawq-kernels auto-gptq exllamav2
