@@ -48,10 +48,18 @@ _LONGEST = 240
 
 _FILE = r"(?:(?P<file>[^\s:'\"`]+\.so[.\d]*): )?"
 _SYMBOL = re.compile(
-    _FILE + r"undefined symbol:\s*(?P<symbol>[\w.$@]+)(?:, version (?P<library>[\w.+-]+))?"
+    _FILE
+    + r"undefined symbol:\s*(?P<symbol>[\w.$@]+)(?![\w.$@]|::)(?:, version (?P<library>[\w.+-]+))?"
+)
+# As c++filt shows it.
+_DECLARED = re.compile(
+    _FILE + r"undefined symbol:?\s+[`'\"]?(?P<symbol>(?:[A-Za-z_]\w*::)+~?\w+\([^\n()]{0,600}\))"
 )
 # Titles leave the colon out: then only what reads like a symbol is one.
-_TITLE = re.compile(r"undefined symbols?\s+[`'\"]?(?P<symbol>_Z\w+|[A-Za-z]\w*[_A-Z]\w*)(?![\w.:])")
+_TITLE = re.compile(
+    r"undefined symbols?\s+[`'\"]?(?P<symbol>_Z\w+|_{0,2}[A-Za-z]\w*[_A-Z]\w*)(?![\w.:])"
+    r"(?:, version (?P<library>[\w.+-]+))?"
+)
 _LINK_TIME = re.compile(
     _FILE + r"symbol (?P<symbol>[\w.$@]+),? version [*`]*(?P<library>[\w.+-]+)[*`]* not defined in "
     r"file [*`]*[\w.+-]+[*`]* with link time reference"
@@ -268,6 +276,7 @@ _Make = Callable[[re.Match[str], str, str], Fault]
 _READERS: tuple[tuple[re.Pattern[str], _Make, Callable[[Fault], object]], ...] = (
     (_COMMON_OPS, lambda _m, _t, line: NoCommonOps(line=line), lambda _: None),
     (_SYMBOL, _symbol, lambda fault: getattr(fault, "symbol", None)),
+    (_DECLARED, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_TITLE, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_LINK_TIME, _symbol, lambda fault: getattr(fault, "symbol", None)),
     (_FLAT, _symbol, lambda fault: getattr(fault, "symbol", None)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import assert_never
@@ -15,7 +16,7 @@ from typing import assert_never
 from packaging.utils import NormalizedName, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from resolver.abi.demangle import demangle, overloads
+from resolver.abi.demangle import demangle, mangled, overloads
 from resolver.abi.history import History
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
@@ -67,6 +68,8 @@ _NVIDIA = re.compile(
     r"lib(?:cublasLt|cublas|cudnn\w*|cusparse|cusolver|cufft|curand|nvJitLink|cudart|nvrtc)\.so"
 )
 
+# Namespaces of torch, in a name that was demangled.
+_OF_TORCH = re.compile(r"(c10|at|torch|caffe2)::")
 _MAX_WHEELS = 3
 
 
@@ -177,11 +180,15 @@ class FaultExplainer:
 
     def _symbol(self, fault: UndefinedSymbol, paste: Paste) -> Explained:
         subject = self.subject(fault.file, paste)
+        if "::" in fault.symbol:
+            # As c++filt shows it; where nothing has that name it stays as it is.
+            symbol = mangled(self.history, fault.symbol) or fault.symbol
+            fault = replace(fault, symbol=symbol)
         soname = _foreign(fault)
         if soname is not None:
             return self._libraries.foreign(fault, soname, subject)
         mask = self.history.mask(fault.symbol) & self._bare.builds
-        if not mask and not is_torch_symbol(fault.symbol):
+        if not mask and not (is_torch_symbol(fault.symbol) or _OF_TORCH.match(fault.symbol)):
             return self._unknown(fault, subject)
         exported = torch_text(self._bare, mask)
         library = self.history.library(fault.symbol)
