@@ -185,7 +185,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def mangled(history: History, declaration: str) -> str | None:
-    """The one symbol of the history that demangles to a declaration, however it is spaced.
+    """The symbol of the history that alone demangles to a declaration, however it is spaced.
 
     What people leave out, "...", stands for anything; None where none or several fit. Cost: 0.2 s.
     """
@@ -197,7 +197,8 @@ def mangled(history: History, declaration: str) -> str | None:
         for name, _mask in history.items()
         if fragment in name and _holds(_squeezed(demangle(name)), wanted)
     }
-    return found.pop() if len(found) == 1 else None
+    # A constructor has two names, for objects and for their bases.
+    return min(found) if len(set(map(demangle, found))) == 1 else None
 
 
 def _squeezed(text: str) -> str:

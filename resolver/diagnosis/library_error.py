@@ -54,10 +54,10 @@ class LibraryFaults:
     def library(self, fault: MissingLibrary, subject: NormalizedName | None) -> Explained:
         """A shared object: of a wheel, of a build for something else, of the system, or unknown."""
         brought = [lib for lib in self._known.libraries if lib.soname == fault.soname]
-        if brought:
-            return self._of_wheel(fault, subject, brought)
         rows = self._base.sonames
         row = next((row for row in rows if row.pattern.fullmatch(fault.soname)), None)
+        if brought and (row is None or row.code is not Code.CUDA_MISMATCH):
+            return self._of_wheel(fault, subject, brought)
         if row is not None:
             return self._of_table(fault, subject, row)
         system = find_system(self._base.system_libraries, fault.soname)

@@ -209,10 +209,11 @@ class FaultExplainer:
         facts += self._here(fault.symbol)
         lines = (line for project, links in needing for line in self._groups(project, links, mask))
         facts += islice(lines, _MAX_WHEELS)
-        facts += self._string_note(fault.symbol)
+        note = list(self._string_note(fault.symbol))
+        facts += note
         return Explained(
             kind="undefined-symbol",
-            code=Code.CXX11_ABI if any(self._string_note(fault.symbol)) else Code.MISSING_SYMBOL,
+            code=Code.CXX11_ABI if note else Code.MISSING_SYMBOL,
             line=fault.line,
             meaning=meaning,
             grade=Grade.MEASURED,
@@ -301,9 +302,15 @@ class FaultExplainer:
         for works, alike in ordered:
             yield "wheels", f"{_releases(project, alike)} need it: link with {works}"
 
-    @staticmethod
-    def _string_note(symbol: str) -> Iterator[tuple[str, str]]:
+    def _string_note(self, symbol: str) -> Iterator[tuple[str, str]]:
+        """The C++ ABI, where a build with the other one would have what is missing."""
         new = string_abi(symbol)
+        if new is None:
+            return
+        words = ("std::__cxx11::string", "std::string")
+        other = demangle(symbol).replace(*(words if new else words[::-1]))
+        if mangled(self.history, other) in (None, symbol):
+            return
         if new:
             yield (
                 "C++ ABI",
