@@ -190,6 +190,8 @@ def mangled(history: History, declaration: str) -> str | None:
     What people leave out, "...", stands for anything; None where none or several fit. Cost: 0.2 s.
     """
     parts = qualified_name(declaration).split("::")
+    if parts[-1].lstrip("~") in parts[-2:-1]:
+        parts.pop()  # a constructor is C1 or C2 of its class, and has no name of its own
     fragment = "".join(f"{len(part)}{part}" for part in parts)
     wanted = [_squeezed(part) for part in declaration.split("...")]
     found = {

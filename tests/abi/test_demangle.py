@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolver.abi.demangle import demangle, name_prefix, overloads, pair_changes, qualified_name
-from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, small_history
+from resolver.abi.demangle import (
+    demangle,
+    mangled,
+    name_prefix,
+    overloads,
+    pair_changes,
+    qualified_name,
+)
+from resolver.abi.history import History
+from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, column, small_history
 
 IMPLEMENTATION = "c10::cuda::c10_cuda_check_implementation"
 
@@ -110,3 +118,28 @@ def test_changes_are_paired_by_name_and_likeness() -> None:
     assert pair_changes(["_ZN2at3addEi", "_ZN2at3addEl"], ["_ZN2at3addEf"]) == [
         ("at::add", "at::add(int)", "at::add(float)")
     ]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "symbol"),
+    [
+        ("c10::Error::what() const", "_ZNK3c105Error4whatEv"),
+        ("c10::cuda::SetDevice(signed char,bool)", "_ZN3c104cuda9SetDeviceEab"),
+        ("c10::cuda::SetDevice(signed char, ...", None),
+        ("c10::cuda::SetDevice(int)", None),
+        (
+            "c10::Error::Error(c10::SourceLocation, std::string)",
+            "_ZN3c105ErrorC1ENS_14SourceLocationESs",
+        ),
+    ],
+)
+def test_a_declaration_back_to_its_symbol(declaration: str, symbol: str | None) -> None:
+    names = (
+        "_ZN3c104cuda9SetDeviceEa",
+        "_ZN3c104cuda9SetDeviceEab",
+        "_ZN3c105ErrorC1ENS_14SourceLocationESs",
+        "_ZN3c105ErrorC2ENS_14SourceLocationESs",
+        "_ZNK3c105Error4whatEv",
+    )
+    history = History.from_columns([column("2.9.0", dict.fromkeys(names, "libc10.so"))])
+    assert mangled(history, declaration) == symbol
