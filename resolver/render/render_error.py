@@ -13,7 +13,7 @@ from resolver.model.pasted_error import ErrorReport, Explained
 from resolver.model.plural import counted
 from resolver.model.reason import Reason, Severity
 from resolver.render.columns import command_lines, command_row, row, wrapped
-from resolver.render.render_text import shortened, step_text, target_text
+from resolver.render.render_text import is_gpu_of_torch, shortened, step_text, target_text
 
 # Told with their evidence: the others are the set's, and abilock why tells them.
 _REASONS = 1
@@ -117,7 +117,7 @@ def _next(asks: Sequence[str]) -> str:
 def _verdict(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]:
     asked = _named(judgement)
     where = target_text(judgement.target)
-    fatal = [r for r in judgement.reasons if r.severity is Severity.FATAL]
+    fatal = _fatal(judgement)
     lesser = [r for r in judgement.reasons if r.severity is not Severity.FATAL]
     match judgement.verdict:
         case "unknown":
@@ -127,6 +127,12 @@ def _verdict(judgement: Judgement, faults: Sequence[Explained]) -> Iterator[str]
             yield from wrapped(f"As installed, {asked} cannot work on {where}.")
         case "accepted":
             yield from _accepted(asked, where, judgement, lesser, faults)
+
+
+def _fatal(judgement: Judgement) -> list[Reason]:
+    """What forbids a set; a GPU that torch has no code for first."""
+    fatal = [r for r in judgement.reasons if r.severity is Severity.FATAL]
+    return sorted(fatal, key=lambda r: not is_gpu_of_torch(r))
 
 
 def _accepted(
@@ -186,7 +192,9 @@ def _cure(report: ErrorReport, judgement: Judgement | None) -> Iterator[str]:
 
 def _details(judgement: Judgement) -> Iterator[str]:
     """The reasons with their evidence; of many the first ones."""
-    ordered = sorted(judgement.reasons, key=lambda r: list(Severity).index(r.severity))
+    lesser = [r for r in judgement.reasons if r.severity is not Severity.FATAL]
+    lesser.sort(key=lambda r: list(Severity).index(r.severity))
+    ordered = [*_fatal(judgement), *lesser]
     for reason in ordered[:_REASONS]:
         yield from _reason(shortened(reason))
     if ordered[_REASONS:]:

@@ -78,7 +78,13 @@ def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
     """
     pins = [r for r in conflict.reasons if r.code is Code.VERSION_CONFLICT and r.object]
     others = [r for r in conflict.reasons if r not in pins]
-    blocks = [_pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)]
+    # A GPU that torch has no code for is no matter of pins: no chain of them comes before it.
+    gpu = [r for r in others if is_gpu_of_torch(r)]
+    others = [r for r in others if r not in gpu]
+    blocks = [reason_text(r) for r in gpu] if verbose else list(_folded(gpu))
+    blocks += [
+        _pins_text(pair, pins) for pair in dict.fromkeys((r.subject, r.object) for r in pins)
+    ]
     proof = conflict.proof
     if proof is not None:
         if verbose or (tells_more(proof) and (not pins or of_ranges(proof))):
@@ -87,6 +93,11 @@ def conflict_text(conflict: Conflict, *, verbose: bool = False) -> str:
         blocks.append("\n".join(_steps(conflict.trail)))
     blocks += [reason_text(r) for r in others] if verbose else list(_folded(others))
     return "\n\n".join(blocks)
+
+
+def is_gpu_of_torch(reason: Reason) -> bool:
+    """Whether torch holds no code for the GPU: then nothing else matters."""
+    return reason.code is Code.NO_DEVICE_CODE and TORCH in reason.subject.names
 
 
 def _folded(reasons: Sequence[Reason]) -> Iterator[str]:

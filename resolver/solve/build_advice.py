@@ -103,6 +103,13 @@ def _sentence(
     start = f"to keep torch {torch}, build" if torch is not None else "build"
     against = "it" if torch is not None else "the torch of the set"
     toolkit = _toolkit(workspace.knowledge, target)
+    recipe = workspace.knowledge.recipe(name)
+    if recipe is not None and recipe.index not in ("project", "sources"):
+        # What the index holds under the name is not what was meant.
+        return (
+            f"{start} {name} of github.com/{recipe.repository} against {against}, with the CUDA "
+            f"{toolkit} toolkit: {recipe.build_for(target.archs)} ({recipe.note})"
+        )
     lists = ";".join(arch.capability for arch in target.archs)
     what = _origin(workspace, name, version)
     where = "" if what else f"in a checkout of its sources at {public}, "

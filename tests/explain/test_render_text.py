@@ -357,3 +357,11 @@ def test_a_headline_names_six_requests_at_most() -> None:
     )
     head = outcome_text(outcome, today=TODAY).splitlines()[0]
     assert head == f"No solution for a b c d e f and 2 more on {WHERE}."
+
+
+def test_the_gpu_that_torch_has_no_code_for_comes_first() -> None:
+    pin = make_reason("version-conflict", "one 1", object="two 1", needs="a==1", found="a==2")
+    gpu = make_reason("no-device-code", "torch 2.7.1", needs="sm_120")
+    text = conflict_text(Conflict(requests=("one", "two"), reasons=(pin, make_reason(), gpu)))
+    assert text.startswith("no-device-code: torch 2.7.1\n")
+    assert text.index("exclude each other") < text.index("known-bad: a 1.0")

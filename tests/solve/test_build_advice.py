@@ -107,3 +107,13 @@ def test_no_advice_where_another_release_serves() -> None:
     reason = make_reason("missing-symbol", "ext 1.0+cu130")
     assert advise(reason, alternatives=(other,)) == []
     assert len(advise(reason, reason)) == 1
+
+
+def test_a_name_that_another_project_has_on_the_index() -> None:
+    workspace = make_workspace(f"torch 2.9.1 {X}\napex 0.9 sdist", knowledge=load_knowledge())
+    requirements = list(map(Requirement, ("torch==2.9.1", "apex")))
+    (advice,) = build_advice(workspace, requirements, [make_reason("sdist-only", "apex 0.9")])
+    assert advice.startswith("to keep torch 2.9.1, build apex of github.com/NVIDIA/apex against it")
+    assert "APEX_CPP_EXT=1 APEX_CUDA_EXT=1 pip install -v --no-build-isolation ." in advice
+    assert "The apex of the default index is another project" in advice
+    assert "apex==0.9" not in advice
