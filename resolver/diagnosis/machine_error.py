@@ -151,6 +151,7 @@ class HostFaults:
             subject=TORCH,
             facts=tuple(facts),
             remedy=remedy,
+            run="python -c 'import torch as t; print(t.cuda.get_arch_list())'",
         )
 
     def _serving(self, arch: Arch, machine: str) -> str:
