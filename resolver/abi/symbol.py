@@ -30,6 +30,11 @@ _CONTAINED = re.compile(
 # Type information of a type that has no name of its own (a function's, a pointer's).
 _UNNAMED = re.compile(r"_ZT[IS][^N\d]")
 
+# What no other file can name: what is made of unnamed namespaces, by nvcc with a hash of its own in
+# each build, and torch's copies of the interpreter's inner functions, which each Python has others
+# of. Wheels of one release for several Pythons differ in nothing else.
+_PRIVATE = re.compile(r"_GLOBAL__N_|^THP_Py|^THPPyInterpreterFrame")
+
 # A length is never the tail of a longer number ("12attention" is not "at").
 _MENTION = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2|4c10d)")
 _C_NAME = re.compile(r"(?:aoti_torch_|torch_|THP)")
@@ -45,6 +50,8 @@ def is_torch_symbol(name: str) -> bool:
 
     A torch that does not export it lacks it.
     """
+    if _PRIVATE.search(name):
+        return False
     if name.startswith("_Z"):
         return _TORCH.match(name) is not None or _CXX_NAME.match(name) is not None
     return _C_NAME.match(name) is not None
@@ -59,6 +66,7 @@ def mentions_torch(name: str) -> bool:
         name.startswith("_Z")
         and not is_torch_symbol(name)
         and _MENTION.search(name) is not None
+        and not _PRIVATE.search(name)
         and not any(kind.match(name) for kind in (_STANDARD, _CONTAINED, _UNNAMED))
     )
 

@@ -25,6 +25,10 @@ _GUIDE = "CUDA C++ programming guide, binary and PTX compatibility"
 # a target that is not listed here runs on its own architecture only.
 _FAMILY = {100: (103,), 120: (121,)}
 
+# Binary compatibility "is not supported for Tegra", nor "between desktop and Tegra" (CUDA C++
+# Programming Guide, binary compatibility). TX1, TX2, Xavier, Orin; Thor, sm_101 before CUDA 13.
+_TEGRA = frozenset({53, 62, 72, 87, 101, 110})
+
 
 # CUDA 13 renamed one architecture (Thor): CUDA release notes 13.0; ptxas of 12.9 and 13.0.
 _RENAMED = {101: 110, 110: 101}
@@ -34,7 +38,8 @@ def runs_on(code: DeviceCode, arch: Arch) -> bool:
     """Whether a GPU of ``arch`` can run ``code``; PTX needs a driver that can compile it too.
 
     A cubin runs on its major at the same or a higher minor, an ``a`` target on its own
-    architecture, an ``f`` target on its family, PTX on every architecture that is not older.
+    architecture, an ``f`` target on its family, PTX on every architecture that is not older. The
+    chips of Tegra run no cubin but their own, and no other GPU runs theirs.
     """
     made_for = code.arch
     if made_for.suffix == "a":
@@ -43,6 +48,8 @@ def runs_on(code: DeviceCode, arch: Arch) -> bool:
         return arch.number in (made_for.number, *_FAMILY.get(made_for.number, ()))
     if code.kind == "ptx":
         return arch.number >= made_for.number
+    if made_for.number in _TEGRA or arch.number in _TEGRA:
+        return made_for.number == arch.number
     return made_for.major == arch.major and arch.minor >= made_for.minor
 
 

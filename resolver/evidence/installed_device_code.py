@@ -1,6 +1,6 @@
 """Device code of what is installed: read from every byte of a library, once.
 
-Without ``--full`` only what was read before counts: 10 GB of libraries take a while.
+Without ``--full`` large libraries count only where they were read before: 10 GB take a while.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from resolver.abi.fatbin import FatbinScanner
+from resolver.abi.inspection import SMALL
 from resolver.compat.cuda_rules import covers
 from resolver.errors import DamagedData
 from resolver.files import open_descriptor
@@ -109,9 +110,9 @@ class DeviceCheck:
         kept = self._store.get_codes(key)
         if kept is not None:
             return tuple(DeviceCode.parse(code) for code in kept)
-        if not self._full:
-            return None
         try:
+            if not self._full and os.stat(path).st_size > SMALL:
+                return None
             codes = read_device_code(Path(path))
         except (OSError, DamagedData):
             return None

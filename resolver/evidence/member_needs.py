@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 
+from resolver.abi.inspection import may_hold_code
 from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
@@ -19,8 +20,6 @@ from resolver.model.release import Named, Release
 from resolver.model.target import Target
 
 _RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
-# Who links with one of them may hold device code.
-_CUDA_LIBRARY = re.compile(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
 
 
 _TORCH = re.compile(r"lib(torch|c10)(_\w+)?\.so")
@@ -147,8 +146,7 @@ class MemberNeeds:
         return any(
             row.member.device_code is None
             and row.member.path in deciding
-            and row.member.facts is not None
-            and any(map(_CUDA_LIBRARY.fullmatch, row.member.facts.needed))
+            and may_hold_code(row.member)
             for row in link.members
         )
 

@@ -44,6 +44,16 @@ THEIRS = ("std", "vision", "QUTLASS", "attention", "c10x", "mytorch", "atlas", "
         ("_ZN6thrust11lower_boundIN2at4cuda9AllocatorEEvT_", False, False),
         ("_ZTSFN2at6TensorEN3c106ScalarES0_E", False, False),
         ("_ZTIPN2at6TensorE", False, False),
+        # What no other file can name.
+        ("_ZN2at6native12_GLOBAL__N_17runImplERKNS_6TensorE", False, False),
+        (
+            "_ZN2at6native10gpu_kernelINS0_44_GLOBAL__N__c0eda84e_11_Foo_cu_7049d6aa3FooEEEvv",
+            False,
+            False,
+        ),
+        ("THP_PyFrame_Clear", False, False),
+        ("THPPyInterpreterFrame_New", False, False),
+        ("THPVariable_Check", True, False),
         ("_ZN12attention3runEv", False, False),
         ("_ZNSt6vectorIiSaIiEE9push_backERKi", False, False),
         ("cudaMalloc", False, False),

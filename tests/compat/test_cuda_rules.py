@@ -71,6 +71,15 @@ def codes(text: str) -> list[DeviceCode]:
         # a family is not extrapolated
         ("sm_100f", "10.7", False),
         ("sm_110f", "11.0", True),
+        # Tegra runs its own alone, and nobody else runs it
+        ("sm_80", "8.7", False),
+        ("sm_86", "8.7", False),
+        ("sm_87", "8.7", True),
+        ("sm_87", "8.9", False),
+        ("sm_90", "11.0", False),
+        ("sm_100", "10.1", False),
+        ("sm_110", "11.0", True),
+        ("compute_80", "8.7", True),
         # PTX: every architecture that is not older
         ("compute_90", "9.0", True),
         ("compute_90", "12.0", True),

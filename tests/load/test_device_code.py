@@ -28,7 +28,15 @@ def world(tmp_path: Path) -> World:
     return found
 
 
-def test_device_code_is_read_on_demand_and_kept(world: World, tmp_path: Path) -> None:
+def test_small_libraries_are_read_at_once(world: World) -> None:
+    (reason,) = world.check(archs=(Arch(12, 0),)).findings
+    assert (str(reason.code), reason.found) == ("no-device-code", "sm_80, sm_90")
+
+
+def test_device_code_is_read_on_demand_and_kept(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resolver.evidence.installed_device_code.SMALL", 0)
     cache = tmp_path / "cache"
     blackwell = (Arch(12, 0),)
     before = world.check(archs=blackwell, cache=cache)
