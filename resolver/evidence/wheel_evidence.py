@@ -91,7 +91,9 @@ class WheelEvidence:
         self._scope = NativeScope(base.facts, self._rules, base.natives, target)
         self._providers = ProviderNeeds(lambda: base.providers, base.facts, target)
         self._torch_needs = TorchNeeds(base.pack, self._providers)
-        self._drivers = DriverNeeds(base.driver_functions, base.facts, target)
+        self._drivers = DriverNeeds(
+            base.driver_functions, base.facts, driver=target.driver, cuda=target.cuda
+        )
 
     def close(self) -> None:
         """Let the readers go."""

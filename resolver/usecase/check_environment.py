@@ -13,6 +13,7 @@ from packaging.version import Version
 from resolver.abi.load_rules import by_torch, find_load, unserved
 from resolver.abi.shared_object import read_shared_object
 from resolver.abi.verdict import unserved_reason
+from resolver.evidence.driver_need import DriverNeeds, check_driver
 from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -122,6 +123,9 @@ def simulate(
         device = DeviceCheck(files, store, archs, driver, full=full)
         by_bytes = [*device.check(examination)]
         findings += by_bytes
+        if driver is not None:
+            drivers = DriverNeeds(base.driver_functions, known, driver=driver, cuda=cuda)
+            findings += check_driver(examination, files, around, drivers)
         findings += check_build(
             known, target, torch, archs=archs, wished=cuda is not None, by_bytes=by_bytes
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from resolver.compat.load_facts import load_knowledge
 from resolver.errors import UsageError
@@ -181,6 +182,18 @@ def test_a_machine_without_a_driver(world: World) -> None:
     assert report.notes[1] == (
         "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
     )
+
+
+@pytest.mark.parametrize(("driver", "refused"), [("535.183.06", True), ("550.54.14", False)])
+def test_a_driver_that_is_named_is_asked_where_there_is_none(
+    world: World, driver: str, refused: bool
+) -> None:
+    world.torch()
+    needed = ("libtorch.so", "libcuda.so.1")
+    world.install("ext", "1.0", extension(needed=needed, undefined=("cuGreenCtxDestroy",)))
+    report = world.check(driver=Version(driver))
+    found = [(r.code, r.symbols) for r in report.findings if r.symbols]
+    assert found == ([(Code.DRIVER_TOO_OLD, ("cuGreenCtxDestroy",))] if refused else [])
 
 
 def test_a_torch_that_does_not_load(world: World) -> None:
