@@ -21,6 +21,7 @@ from resolver.solve.candidate import Bound
 
 _NAMED = re.compile(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
 _CXX11 = re.compile(r"cxx11abi(true|false)")
+_PROJECT_CUDA = re.compile(r"-cuda(1[1-9])x?(?:-|$)")
 _CUDA = re.compile(r"(?:^|[^a-z])cu(\d{2})\d?(?!\d)")
 
 AbiOf = Callable[[Artifact], bool | None]
@@ -49,6 +50,33 @@ def named_cuda_major(artifact: Artifact) -> int | None:
 
 def _torch(torch: Artifact | None) -> Subject:
     return Named(TORCH) if torch is None else torch.release
+
+
+def named_project_major(name: str) -> int | None:
+    """The CUDA major that a project's name says: 12 for jax-cuda12-plugin; None where it does not.
+
+    A ``cu12`` in a name says less: meta packages require the build for one major everywhere.
+    """
+    match = _PROJECT_CUDA.search(name)
+    return None if match is None else int(match[1])
+
+
+def project_need(artifact: Artifact, target: Target) -> Iterator[HostNeed]:
+    """That a project is for another CUDA major, by its name: what it uses it opens by name too."""
+    major = named_project_major(artifact.name)
+    if major is None or major == target.cuda.major:
+        return
+    reason = Reason(
+        code=Code.CUDA_MISMATCH,
+        subject=artifact.release,
+        object=Named("CUDA", str(target.cuda)),
+        needs=f"CUDA {major} and its libraries",
+        found=f"CUDA {target.cuda.major} and its libraries",
+        grade=Grade.DECLARED,
+        evidence=f"the name of the project {artifact.name}",
+        remedy=f"use the project for CUDA {target.cuda.major}",
+    )
+    yield HostNeed(CUDA, str(major), str(artifact.release), reason)
 
 
 def declared_needs(artifact: Artifact, target: Target, abi_of: AbiOf) -> Iterator[HostNeed | Bound]:

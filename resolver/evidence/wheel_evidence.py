@@ -26,6 +26,7 @@ from resolver.evidence.local_version import (
     declared_pair,
     named_torch,
     pinned_bound,
+    project_need,
 )
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.native_scope import NativeScope
@@ -125,7 +126,7 @@ class WheelEvidence:
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
         """What the bytes need of CUDA, of the GPUs and of torch, or that they be read."""
         if not self._is_read(artifact, metadata):
-            return ()
+            return tuple(project_need(artifact, self._target)) if artifact.is_native else ()
         read = self._read(artifact)
         if read is None:
             if not self._scope.is_of_stack(artifact, metadata):

@@ -108,6 +108,8 @@ class Closure:
         """Why a library may not be there for a member; nothing where it is."""
         if soname in self._files or _BASELINE.fullmatch(soname) or _TORCH.fullmatch(soname):
             return
+        if not (member.curated or wheel.links_torch):
+            return  # nobody knows which of its members the import loads, and what is optional
         evidence = f"DT_NEEDED of {member.path} in {wheel.filename}"
         known = [lib for lib in self._libraries if lib.soname == soname]
         fitting = [lib for lib in known if lib.cuda in (None, self._target.cuda.major)]
@@ -155,8 +157,8 @@ class Closure:
         severity = Severity.FATAL if member.load == "required" else Severity.DEGRADED
         toolkit = self._target.toolkit
         machine = toolkit is not None and toolkit.major == library.cuda
-        if machine or not (member.curated or wheel.links_torch):
-            severity = Severity.WARNING  # the machine may have it
+        if machine:
+            severity = Severity.WARNING
             found += ": the machine must have it"
         remedy = f"add {wanted} to the requirements"
         if not self._finds(library, member):

@@ -74,19 +74,27 @@ def _severity(member: WheelMember) -> Severity:
 def _collisions(
     held: Mapping[str, WheelInSet], libraries: Iterable[Library], major: int
 ) -> Iterator[Reason]:
-    """Wheels of which the curated table says that they write one path."""
-    writers: dict[str, list[Library]] = {}
+    """Wheels that write one path: by the lists of those that were read, and by the table."""
+    writers: dict[str, dict[str, Library | None]] = {}
     for library in libraries:
         if brings(library, held):
-            writers.setdefault(f"{library.directory}/{library.soname}", []).append(library)
+            path = f"{library.directory}/{library.soname}"
+            writers.setdefault(path, {})[library.project] = library
+    for wheel in held.values():
+        for member in wheel.members:
+            writers.setdefault(member.path, {}).setdefault(wheel.name, None)
     told: set[frozenset[str]] = set()
     for path, rows in sorted(writers.items()):
-        names = sorted({row.project for row in rows})
+        names = sorted(rows)
         pair = frozenset(names)
         if len(names) < 2 or pair in told:
             continue
         told.add(pair)
-        drop = next((row.project for row in rows if row.cuda not in (None, major)), names[0])
+        foreign = (name for name in names if (row := rows[name]) and row.cuda not in (None, major))
+        sources = [
+            f"the members of {held[name].filename}" if row is None else row.source
+            for name, row in sorted(rows.items())
+        ]
         yield Reason(
             code=Code.FILE_COLLISION,
             severity=Severity.DEGRADED,
@@ -95,8 +103,8 @@ def _collisions(
             member=path,
             needs=f"{path} from one wheel only",
             found="the same path in both: the last installed wins",
-            evidence="; ".join(dict.fromkeys(row.source for row in rows)),
-            remedy=f"keep {drop} out of the set",
+            evidence="; ".join(dict.fromkeys(sources)),
+            remedy=f"keep {next(foreign, names[0])} out of the set",
         )
 
 

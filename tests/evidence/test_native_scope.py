@@ -9,7 +9,7 @@ import pytest
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact
 from resolver.model.host_need import BYTES, CUDA, DRIVER, HostNeed
-from resolver.model.reason import Reason, Severity
+from resolver.model.reason import Grade, Reason, Severity
 from tests.evidence.world import LIBRARIES, World, facts, file, member, metadata
 from tests.support.fakes import make_knowledge, make_target
 
@@ -67,6 +67,18 @@ def test_of_projects_that_nobody_listed_few_wheels_are_read() -> None:
     assert [name for name in world.opened if name.startswith("plain-")] == [
         each.filename for each in files[:2]
     ]
+
+
+def test_a_name_that_says_its_cuda() -> None:
+    """jax's plugins open CUDA by name: nothing in their bytes tells the major."""
+    (need,) = needs(file("jax-cuda12-plugin"), cuda="13.0")
+    assert need.reason is not None
+    assert (need.fact, need.reason.needs, need.reason.grade) == (
+        CUDA,
+        "CUDA 12 and its libraries",
+        Grade.DECLARED,
+    )
+    assert needs(file("jax-cuda12-plugin"), cuda="12.8") == []
 
 
 # the driver

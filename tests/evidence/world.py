@@ -90,7 +90,7 @@ date = 2026-01-01
 
 [[native]]
 id = "system"
-projects = ["numbers", "tensors-cu12"]
+projects = ["numbers", "tensors-cu12", "jax-cuda12-plugin"]
 needs = "system"
 source = "a test"
 date = 2026-01-01

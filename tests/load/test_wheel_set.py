@@ -71,7 +71,7 @@ def test_another_major_is_told_elsewhere() -> None:
 @pytest.mark.parametrize(("torch", "told"), [("2.11.0", True), ("2.12.0", False)])
 def test_a_leftover_that_torch_loads_first(torch: str, told: bool) -> None:
     names = (*NAMES, "nvidia-cuda-nvrtc-cu12")
-    found = check(member("libnvrtc.so.13"), names=names, torch=torch)
+    found = check(member("libtorch.so", "libnvrtc.so.13"), names=names, torch=torch)
     shadow = (
         "shadowed-library",
         "fatal",
@@ -83,11 +83,17 @@ def test_a_leftover_that_torch_loads_first(torch: str, told: bool) -> None:
 
 def test_a_directory_of_its_own_is_searched_too() -> None:
     names = (*NAMES, "nvidia-cuda-nvrtc-cu12")
-    assert check(member("libnvrtc.so.13", paths=("$ORIGIN/../nvidia/cu13/lib",)), names=names) == []
+    assert (
+        check(
+            member("libtorch.so", "libnvrtc.so.13", paths=("$ORIGIN/../nvidia/cu13/lib",)),
+            names=names,
+        )
+        == []
+    )
 
 
 def test_a_torch_that_does_not_preload() -> None:
-    (found,) = check(member("libnvrtc.so.13"), torch="2.5.1")
+    (found,) = check(member("libtorch.so", "libnvrtc.so.13"), torch="2.5.1")
     assert found[:2] == ("missing-library", "warning")
 
 
@@ -102,14 +108,14 @@ def test_two_wheels_that_write_one_path() -> None:
 
 
 def test_libraries_of_the_system_are_a_warning() -> None:
-    (found,) = check(member("libnuma.so.1"))
+    (found,) = check(member("libtorch.so", "libnuma.so.1"))
     assert found[:3] == ("missing-system-library", "warning", "libnuma.so.1")
 
 
 def test_alternatives_are_told_once() -> None:
     found = check(
-        member("libavutil.so.59", "libavcodec.so.61", load="one-of", group="ffmpeg"),
-        member("libavutil.so.58", "libavcodec.so.60", load="one-of", group="ffmpeg"),
+        member("libavutil.so.59", "libavcodec.so.61", load="one-of", group="ffmpeg", curated=True),
+        member("libavutil.so.58", "libavcodec.so.60", load="one-of", group="ffmpeg", curated=True),
     )
     assert [row[2] for row in found] == ["libavutil.so.59, or that of another release"]
 
@@ -152,9 +158,8 @@ def test_alternatives_that_all_lack_a_library() -> None:
     assert check(*lacking, core("6")) == []
 
 
-def test_a_wheel_that_has_nothing_to_do_with_torch_leaves_it_to_the_machine() -> None:
-    (found,) = check(member("libnppicc.so.13"))
-    assert found[:2] == ("missing-library", "warning")
+def test_of_a_wheel_that_nobody_knows_no_library_is_told() -> None:
+    assert check(member("libnppicc.so.13"), member("libnuma.so.1")) == []
     assert check(member("libnppicc.so.13", curated=True))[0][1] == "fatal"
 
 
@@ -202,3 +207,29 @@ def test_libraries_that_several_majors_share_are_of_none() -> None:
 def test_two_majors_before_12_write_one_path_too() -> None:
     found = check(names=("nvidia-nccl-cu11", "nvidia-nccl-cu13"))
     assert [row[0] for row in found] == ["file-collision"]
+
+
+def test_two_wheels_that_were_read_and_write_one_path() -> None:
+    kernels = [
+        WheelInSet(
+            name=name,
+            subject=named(f"{name} 0.3.21"),
+            filename=f"{name}.whl",
+            members=(WheelMember(path="sgl_kernel/common_ops.abi3.so", needed=("libtorch.so",)),),
+        )
+        for name in ("sgl-kernel", "sglang-kernel")
+    ]
+    (found,) = check_set(
+        kernels,
+        TARGET,
+        libraries=BASE.facts.libraries,
+        system=BASE.system_libraries,
+        preload=None,
+        torch=None,
+    )
+    assert (str(found.subject), str(found.object), found.member, found.evidence) == (
+        "sgl-kernel 0.3.21",
+        "sglang-kernel 0.3.21",
+        "sgl_kernel/common_ops.abi3.so",
+        "the members of sgl-kernel.whl; the members of sglang-kernel.whl",
+    )
