@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resolver.abi.provider import version_name
+from resolver.abi.provider_build import is_interface
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
@@ -107,7 +108,7 @@ def _exports(path: str) -> set[str]:
     found: set[str] = set()
     for line in run.stdout.splitlines():
         match = _LINE.match(line)
-        if match is not None and match[1] != "U":
+        if match is not None and match[1] != "U" and is_interface(match[2]):
             found.add(match[2])
             if match[4]:
                 found.add(version_name(match[4]))

@@ -78,7 +78,16 @@ def _library(member: Member) -> ProviderLibrary:
 def _exports(member: Member) -> frozenset[str]:
     if member.facts is None:
         return frozenset()
-    return member.facts.defined | frozenset(map(version_name, member.facts.offers))
+    names = frozenset(name for name in member.facts.defined if is_interface(name))
+    return names | frozenset(map(version_name, member.facts.offers))
+
+
+def is_interface(name: str) -> bool:
+    """Whether somebody may link with a name: these libraries have C interfaces.
+
+    C++ names that some leak (cuSPARSELt 0.7.1 exports 90,000) are nobody's to use.
+    """
+    return not name.startswith("_Z")
 
 
 def extend_providers(
