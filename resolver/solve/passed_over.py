@@ -147,7 +147,7 @@ def _misfit(
 def _partners(
     workspace: Workspace, problem: Problem, root: Wanted, outcome: Outcome
 ) -> list[Package]:
-    """The packages that other requests ask for, and what these require."""
+    """The packages that other requests ask for, in their order, then what these require."""
     asked = [_project(need) for need in problem.roots if _project(need) != root.project]
     waiting, found = list(asked), dict[str, Package]()
     while waiting:
@@ -156,7 +156,8 @@ def _partners(
         if package is not None and name not in found and name != root.project:
             found[name] = package
             waiting += map(_project, workspace.needs(package.artifact, None))
-    return [package for package in outcome.packages if package.artifact.name in found]
+    ordered = sorted(found, key=lambda name: asked.index(name) if name in asked else len(asked))
+    return [found[name] for name in ordered]
 
 
 def _holder(
