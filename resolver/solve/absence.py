@@ -149,9 +149,9 @@ def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) ->
 def left_out(
     workspace: Workspace, problem: Problem, causes: Iterable[Cause], told: Sequence[Reason]
 ) -> list[Reason]:
-    """Why files are not there that requirements of a conflict name: of each project once."""
+    """Why files are not there that requirements of a conflict name: the newest of each project."""
     known = {(reason.code, reason.subject.name) for reason in told}
-    found: dict[tuple[Code, str], Reason] = {}
+    found: dict[str, Reason] = {}
     for cause in causes:
         reasons: list[Reason] = []
         if isinstance(cause.need, Wanted):
@@ -159,10 +159,17 @@ def left_out(
         elif isinstance(cause.need, Bound):
             reasons = list(_barring(workspace.catalog(cause.need.project), cause.need))
         for reason in reasons:
-            key = (reason.code, reason.subject.name)
-            if key not in known:
-                found.setdefault(key, reason)
+            name = reason.subject.name
+            if (reason.code, name) in known:
+                continue
+            if name not in found or _version(found[name]) < _version(reason):
+                found[name] = reason
     return list(found.values())
+
+
+def _version(reason: Reason) -> Version:
+    version = getattr(reason.subject, "version", None)
+    return version if isinstance(version, Version) else Version("0")
 
 
 def _barring(catalog: Catalog, bound: Bound) -> Iterator[Reason]:
