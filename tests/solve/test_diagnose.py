@@ -249,10 +249,13 @@ WAYS = [
 
 
 def test_a_file_that_a_bound_names_and_nobody_can_use_is_told() -> None:
-    text = "torch 2.8.0 cp311-cp311-manylinux_2_28_x86_64\ntorch 2.15.0\nkernel 1 needs torch"
+    text = (
+        "torch 1.9.1 cp39-cp39-manylinux_2_28_aarch64\n"
+        "torch 2.8.0 cp311-cp311-manylinux_2_28_x86_64\ntorch 2.15.0\nkernel 1 needs torch"
+    )
     bound = Bound.because(
         NormalizedName("torch"),
-        lambda torch: str(torch.version) == "2.8.0",
+        lambda torch: str(torch.version) != "2.15.0",
         make_reason("missing-symbol", "kernel 1", needs="torch ==2.8.0"),
         "kernel 1",
     )
