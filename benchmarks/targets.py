@@ -275,7 +275,10 @@ def counts(answers: Sequence[Answer]) -> str:
 
 def with_table(page: str, answers: Sequence[Answer]) -> str:
     """A page with these answers in place of its first table and its first counts."""
-    return _replaced(page, "| GPU |", table(answers), counts(answers))
+    start = page.index("| GPU |")
+    end = page.find("\n\n", start)
+    page = page[:start] + table(answers) + (page[end + 1 :] if end >= 0 else "")
+    return _COUNTS.sub(counts(answers), page, count=1)
 
 
 def with_online(page: str, answers: Sequence[Answer]) -> str:
@@ -283,10 +286,7 @@ def with_online(page: str, answers: Sequence[Answer]) -> str:
     offline = parse_table(page)
     head, heading, rest = page.partition(_ONLINE)
     differing = [a for a in answers if a.columns != offline.get(row(a)[:3])]
-    lines = [
-        "| GPU | CUDA | Python | torch | kernel | flashinfer | weakest pair | offline |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = []
     by_row = groupby(
         (row(answer) for answer in differing),
         key=lambda r: (r[0], r[1], r[3], offline.get(r[:3], ())),
@@ -295,14 +295,15 @@ def with_online(page: str, answers: Sequence[Answer]) -> str:
         changed = [old for old, new in zip(before, columns, strict=False) if old != new and old]
         span = _span([python for _, _, python, _ in group])
         lines.append(f"| {gpu} | {cuda} | {span} | {' | '.join(columns)} | {', '.join(changed)} |")
-    return head + heading + _replaced(rest, "| GPU |", "\n".join(lines) + "\n", counts(answers))
-
-
-def _replaced(page: str, first: str, lines: str, sentence: str) -> str:
-    start = page.index(first)
-    end = page.find("\n\n", start)
-    page = page[:start] + lines + (page[end + 1 :] if end >= 0 else "")
-    return _COUNTS.sub(sentence, page, count=1)
+    if lines:
+        names = "| GPU | CUDA | Python | torch | kernel | flashinfer | weakest pair | offline |"
+        lines = ["These are answered otherwise:", "", names, "| --- " * 8 + "|", *lines]
+    else:
+        lines = ["None is answered otherwise than above."]
+    first, _, after = rest.partition("Of ")
+    _, end, tail = after.partition("\n## ")
+    said = "\n\n".join((counts(answers), "\n".join(lines)))
+    return f"{head}{heading}{first}{said}\n{end}{tail}"
 
 
 def _span(pythons: Sequence[str]) -> str:
