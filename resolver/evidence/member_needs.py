@@ -44,6 +44,7 @@ class MemberNeeds:
         needed = [
             (row, soname, major)
             for row in link.members
+            if not _is_of_another(row)
             for soname, major in self._majors(row, link)
         ]
         foreign = {
@@ -116,7 +117,7 @@ class MemberNeeds:
         alike: dict[tuple[DeviceCode, ...], list[MemberLink]] = {}
         for row in link.members:
             codes = row.member.device_code
-            other_gpu = row.load.kind == "selected-by" and not fatal
+            other_gpu = row.load.kind in ("selected-by", "never") and not fatal
             if codes and (row.member.path in deciding) is fatal and not other_gpu:
                 alike.setdefault(codes, []).append(row)
         reasons = []
@@ -163,7 +164,7 @@ class MemberNeeds:
             for member in wheel.members
             if member.facts is not None and (deciding is None or member.path in deciding)
         ]
-        if any(member.device_code is None for member in members):
+        if not members or any(member.device_code is None for member in members):
             return None
         codes = sorted({code for member in members for code in member.device_code or ()})
         return Check(
@@ -221,6 +222,12 @@ def _is_module(row: MemberLink) -> bool:
         or _TAGGED.search(name) is not None
         or any(map(_TORCH.fullmatch, needed))
     )
+
+
+def _is_of_another(row: MemberLink) -> bool:
+    """Whether a member is never loaded by itself, or only beside a torch of its own CUDA."""
+    rule = row.load.rule
+    return rule is not None and (rule.load == "never" or rule.by in ("cuda", "cuda-major"))
 
 
 def _deciding(link: WheelLink) -> frozenset[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink, link_wheel
@@ -10,9 +13,11 @@ from resolver.abi.load_rules import MemberLoad, find_load, python_of, unserved
 from resolver.abi.verdict import check_torch
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
+from resolver.evidence.member_needs import MemberNeeds
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Code, Reason, Severity
-from resolver.model.release import release_of
+from resolver.model.release import Release, release_of
+from resolver.model.target import Target
 from tests.abi.columns import CHECK_INT, CLONE, small_history, wheel
 
 HISTORY = small_history()
@@ -129,3 +134,32 @@ def test_what_is_never_loaded_decides_nothing() -> None:
     link = link_wheel(facts, HISTORY, (), machine="x86_64")
     assert [row.member.path for row in link.deciding(4)] == ["demo/a.so"]
     assert (link.spared(4), check(link, "2.10.0")) == ((), ())
+
+
+def test_a_library_for_another_cuda_is_no_mismatch() -> None:
+    facts = wheel(
+        {
+            f"bitsandbytes/libbitsandbytes_{name}.so": ([], [])
+            for name in ("cuda128", "cuda130", "xpu")
+        },
+        filename="bitsandbytes-0.48.1-py3-none-manylinux_2_24_x86_64.whl",
+    )
+    needing = [
+        replace(row, facts=replace(row.facts, needed=("libcudart.so.12",)))
+        for row in facts.members
+        if row.facts is not None
+    ]
+    link = link_wheel(replace(facts, members=tuple(needing)), HISTORY, RULES, machine="x86_64")
+    target = Target(
+        cuda=CudaVersion(13, 0),
+        archs=(),
+        python=Version("3.12.0"),
+        machine="x86_64",
+        glibc=(2, 35),
+    )
+    needs = MemberNeeds(KnowledgeBase().facts, target)
+    subject = Release.of(canonicalize_name("bitsandbytes"), "0.48.1")
+    for fatal in (True, False):
+        assert needs.cuda_reasons(link, subject, fatal=fatal) == []
+    # Of members none of which decides, nothing was measured.
+    assert needs.code_check(link.wheel, subject, link) is None
