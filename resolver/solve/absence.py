@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
-from resolver.model.release import Named
+from resolver.model.release import Named, Release
 from resolver.model.version import version_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.catalog import Catalog, Rejection
@@ -20,6 +20,8 @@ from resolver.solve.problem import Problem
 from resolver.solve.propagate import Cause
 from resolver.solve.provider import Provider
 from resolver.solve.workspace import Workspace
+
+_MOST = 2
 
 
 def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
@@ -149,7 +151,10 @@ def _nearest(specifier: SpecifierSet, known: Sequence[Version], project: str) ->
 def left_out(
     workspace: Workspace, problem: Problem, causes: Iterable[Cause], told: Sequence[Reason]
 ) -> list[Reason]:
-    """Why files are not there that requirements of a conflict name: the newest of each project."""
+    """Why files are not there that requirements of a conflict name: the newest of each project.
+
+    Of a few projects; an answer has to fit a screen, and the proof names them all.
+    """
     known = {(reason.code, reason.subject.name) for reason in told}
     found: dict[str, Reason] = {}
     for cause in causes:
@@ -164,12 +169,15 @@ def left_out(
                 continue
             if name not in found or _version(found[name]) < _version(reason):
                 found[name] = reason
-    return list(found.values())
+    return list(found.values())[:_MOST]
 
 
 def _version(reason: Reason) -> Version:
-    version = getattr(reason.subject, "version", None)
-    return version if isinstance(version, Version) else Version("0")
+    match reason.subject:
+        case Release(_, Version() as version):
+            return version
+        case _:
+            return Version("0")
 
 
 def _barring(catalog: Catalog, bound: Bound) -> Iterator[Reason]:
