@@ -233,6 +233,15 @@ class LibraryFaults:
                 "it: for another Python, built without CUDA, or from its sources"
             )
             remedy = f"Reinstall {project} from a wheel for this Python and torch, or build it."
+        if recipe is not None and recipe.index not in ("project", "sources"):
+            # Never "install it": the index holds something else under the name, or nothing.
+            remedy = f"Build it from github.com/{recipe.repository}, as told below."
+            if version is not None and recipe.index == "another":
+                meaning = (
+                    f"{name} is a module of {recipe.repository}; the {project} {version} that is "
+                    "installed is another project of that name, from the default index"
+                )
+                remedy = f"Uninstall it, then build {recipe.repository}, as told below."
         if recipe is not None:
             facts.append(("note", recipe.note))
             facts.append(("build", recipe.build_for(self._archs)))

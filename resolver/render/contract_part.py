@@ -84,3 +84,4 @@ class ErrorModel(Part):
     sources: list[str]
     asks: list[str]
     commands: list[str]
+    left_out: list[str] = []

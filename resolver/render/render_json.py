@@ -216,6 +216,7 @@ def error_model(
         sources=list(report.sources),
         asks=list(report.asks),
         commands=list(report.commands),
+        left_out=list(report.left_out),
     )
     if judgement is not None:
         return why_model(judgement).model_copy(update={"error": error})

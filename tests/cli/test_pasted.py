@@ -176,3 +176,43 @@ def test_a_set_that_fits_without_a_message() -> None:
 def test_where_the_cuda_release_was_read(text: str, sources: str) -> None:
     report, _ = ask(text, None)
     assert sources in report.sources
+
+
+@pytest.mark.parametrize(
+    ("freeze", "words"),
+    [
+        ("", "Build it from github.com/NVIDIA/apex, as told below."),
+        ("apex==0.9.10", "the apex 0.9.10 that is installed is another project of that name"),
+    ],
+)
+def test_a_module_of_a_project_that_the_index_does_not_have(freeze: str, words: str) -> None:
+    text = flat(error_text(*ask(f"ModuleNotFoundError: No module named 'amp_C'\n{freeze}", None)))
+    assert words in text
+    assert "APEX_CPP_EXT=1 APEX_CUDA_EXT=1 pip install -v --no-build-isolation ." in text
+    assert "Install apex" not in text
+
+
+def test_a_torch_of_a_vendor_is_kept() -> None:
+    text = flat(
+        error_text(
+            *ask(SYMBOL.replace("2.9.1+cu130", "2.9.0a0+nv25.10"), answering("rejected", []))
+        )
+    )
+    assert "NVIDIA's build of a container, which no index holds: the set was not judged" in text
+    assert "--no-build-isolation --no-deps" in text
+    assert "abilock resolve" not in text
+
+
+def test_a_degraded_set_is_not_called_clean() -> None:
+    reasons = (make_reason("no-device-code", "ext 1.0", severity="degraded"),)
+    base = KnowledgeBase()
+    given = replace(NOTHING, arch="sm120")
+    freeze = [(Path("freeze.txt"), "torch==2.9.1+cu130\nnumpy==2.0.0")]
+    setting = find_setting(base, "ValueError: x", given, [], freeze)
+    text = flat(
+        error_text(*explain(base, setting, HOST, answering("accepted", [], reasons=reasons)))
+    )
+    assert text.startswith("no-device-code: ext 1.0 As named, torch==2.9.1+cu130 fits together")
+    assert "It loads with 1 degraded feature, told below." in text
+    assert "Nothing speaks against the set" not in text
+    assert "Not judged: numpy 2.0.0." in text
