@@ -45,7 +45,15 @@ def test_what_ships_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(first.cuda) == list(second.cuda)
 
 
-PARTS = ("load_rules", "preloads", "system_libraries", "messages", "modules", "natives")
+PARTS = (
+    "load_rules",
+    "preloads",
+    "system_libraries",
+    "messages",
+    "modules",
+    "sonames",
+    "natives",
+)
 
 
 @pytest.mark.parametrize("part", PARTS)
