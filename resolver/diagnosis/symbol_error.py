@@ -178,6 +178,12 @@ class FaultExplainer:
         )
         return link_wheel(facts, self.history, (), machine=self._machine)
 
+    @cached_property
+    def _first(self) -> str:
+        """The oldest torch that was read: ``2.1``."""
+        version = min(build.version for build in self.history.builds)
+        return f"{version.major}.{version.minor}"
+
     def _symbol(self, fault: UndefinedSymbol, paste: Paste) -> Explained:
         subject = self.subject(fault.file, paste)
         if "::" in fault.symbol:
@@ -199,8 +205,8 @@ class FaultExplainer:
         everywhere = mask == self._bare.builds
         if everywhere:
             meaning = (
-                f"{whom} needs what every torch from 2.4 on exports: torch was not loaded before "
-                "it, or an older one is installed"
+                f"{whom} needs what every torch from {self._first} on exports: torch was not "
+                "loaded before it, or an older one is installed"
             )
         facts = [
             ("needs", demangle(fault.symbol)),
@@ -223,16 +229,16 @@ class FaultExplainer:
             library=library,
             exported_by=exported,
             facts=tuple(facts),
-            remedy="Import torch first; where that does not help, use torch 2.4 or newer, or build "
-            "the extension again with the torch you have."
+            remedy="Import torch first; where that does not help, use torch "
+            f"{self._first} or newer, or build the extension again with the torch you have."
             if everywhere
             else self._symbol_remedy(fault.symbol, subject, mask, needing),
         )
 
-    @staticmethod
-    def _exported(library: str | None, exported: str | None) -> str:
+    def _exported(self, library: str | None, exported: str | None) -> str:
         if exported is None:
-            return "by no torch from 2.4 on: by an older one, a nightly or a build of your own"
+            older = "by an older one, a nightly or a build of your own"
+            return f"by no torch from {self._first} on: {older}"
         return f"by {library} of {exported}"
 
     def _here(self, symbol: str) -> Iterator[tuple[str, str]]:
@@ -248,7 +254,10 @@ class FaultExplainer:
             after = [
                 i
                 for i in range(1, len(self.history.builds))
-                if self._bare.builds >> i & 1 and mask >> (i - 1) & 1 and not mask >> i & 1
+                if self._bare.builds >> i & 1
+                and mask >> (i - 1) & 1
+                and not mask >> i & 1
+                and self.history.builds[i].version > self.history.builds[i - 1].version
             ]
             if not after:
                 return

@@ -95,7 +95,7 @@ def _fault(
             continue
         yield from command_row(label, text) if label == "build" else row(label, text)
     if fault.kind == "undefined-symbol" and fault.exported_by and not told:
-        yield from row("known by", "the exported symbols of every torch release from 2.4 on")
+        yield from row("known by", "the exported symbols of every torch release from 2.1 on")
 
 
 def _next(asks: Sequence[str]) -> str:

@@ -60,14 +60,14 @@ that is installed
               symbol: _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib
   needs       c10::cuda::c10_cuda_check_implementation(int, char const*, char
               const*, int, bool)
-  exported    by libc10_cuda.so of torch >=2.4 (or older),<2.10
+  exported    by libc10_cuda.so of torch >=2.1 (or older),<2.10
   later       torch 2.10.0 has c10::cuda::c10_cuda_check_implementation(int,
               char const*, char const*, unsigned int, bool)
   wheels      sgl-kernel 0.3.18.post1 to 0.3.21 need it: link with torch
               >=2.9,<2.10
   wheels      sgl-kernel 0.3.0 to 0.3.18 need it: link with torch >=2.8,<2.9
   wheels      sgl-kernel 0.1.7 to 0.2.9 need it: link with torch >=2.7,<2.8
-  known by    the exported symbols of every torch release from 2.4 on
+  known by    the exported symbols of every torch release from 2.1 on
 
 Taken from what was given: sm_120, in the text; Python 3.12, in the text.
 To have the whole set judged and a cure solved, add:
@@ -239,7 +239,7 @@ def test_as_json(why: Run, place: Path, more: tuple[str, ...]) -> None:
         CHECK,
         "libc10_cuda.so",
     )
-    assert fault["exported_by"] == "torch >=2.4 (or older),<2.10"
+    assert fault["exported_by"] == "torch >=2.1 (or older),<2.10"
     assert document["verdict"] == ("rejected" if "-r" in more else "unknown")
     assert (document["target"] is None) is not bool(more)
 
@@ -324,7 +324,7 @@ EXPLAINED = [
     ),
     pytest.param(
         "undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs",
-        ["old std::string (cxx11abiFALSE)", "of torch >=2.4 (or older),<2.7"],
+        ["old std::string (cxx11abiFALSE)", "of torch >=2.1 (or older),<2.7"],
         id="cxx11-abi",
     ),
     pytest.param(
