@@ -60,6 +60,7 @@ class TargetRules:
             if build.machine == target.machine:
                 self._builds[build.project].append(build)
         self._target_needs: tuple[HostNeed, ...] | None = None
+        self._at_sight: dict[tuple[str, str, str | None], tuple[HostNeed, ...]] = {}
 
     # the wish itself
 
@@ -234,15 +235,22 @@ class TargetRules:
         self, artifact: Artifact, metadata: Metadata | None
     ) -> tuple[HostNeed, ...]:
         """What a file needs of CUDA and GPU, by curated facts, and by its metadata once read."""
-        build = self.build_of(artifact)
         if metadata is None:
-            needs = list(self._cuda_need(artifact, None, build))
-            if build is not None and build.codes is not None:
-                needs += self._gpu_needs(artifact, build)
-            return tuple(needs)
+            # A search asks this of each file again and again.
+            key = (artifact.filename, artifact.channel, artifact.url)
+            known = self._at_sight.get(key)
+            if known is None:
+                known = self._at_sight[key] = tuple(self._needs_at_sight(artifact))
+            return known
         if self.cuda_of(artifact) is None:
-            return tuple(self._cuda_need(artifact, metadata, build))
+            return tuple(self._cuda_need(artifact, metadata, self.build_of(artifact)))
         return ()
+
+    def _needs_at_sight(self, artifact: Artifact) -> Iterable[HostNeed]:
+        build = self.build_of(artifact)
+        yield from self._cuda_need(artifact, None, build)
+        if build is not None and build.codes is not None:
+            yield from self._gpu_needs(artifact, build)
 
     def _cuda_need(
         self, artifact: Artifact, metadata: Metadata | None, build: Build | None
