@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
@@ -11,14 +11,16 @@ from resolver.abi.driver import DriverFunctions, is_driver_symbol
 from resolver.abi.link import WheelLink
 from resolver.abi.verdict import file_text
 from resolver.compat.cuda_rules import packaged_floor
-from resolver.load.finding_context import Surroundings
-from resolver.load.object_cache import DiskFiles
-from resolver.load.simulation import Examination
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
 from resolver.model.target import driver_text
+
+if TYPE_CHECKING:  # sqlite3 is not for those who only resolve
+    from resolver.load.finding_context import Surroundings
+    from resolver.load.object_cache import DiskFiles
+    from resolver.load.simulation import Examination
 
 _MAX_NAMED = 2
 
