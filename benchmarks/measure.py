@@ -61,8 +61,17 @@ def environment() -> dict[str, str]:
     return {**kept, "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
 
 
-def run(command: Sequence[str | Path], *, cwd: Path, fails: bool = False) -> Cost:
-    """What a command costs. Raises CalledProcessError when it fails, or does not and ``fails``."""
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path,
+    fails: bool = False,
+    accept: Sequence[int] | None = None,
+) -> Cost:
+    """What a command costs. Raises CalledProcessError when it fails, or does not and ``fails``.
+
+    ``accept`` are the exit codes that are no failure, 0 where it is not given.
+    """
     words = [str(part) for part in command]
     started = time.perf_counter()
     with tempfile.TemporaryFile() as output:
@@ -77,7 +86,7 @@ def run(command: Sequence[str | Path], *, cwd: Path, fails: bool = False) -> Cos
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - started
-        if (process.returncode != 0) is not fails:
+        if (process.returncode not in (accept or (0,))) is not fails:
             output.seek(0)
             sys.stderr.write(output.read().decode("utf-8", "replace"))
             raise subprocess.CalledProcessError(process.returncode, words)

@@ -82,7 +82,7 @@ def _uv(entry: Entry) -> str:
     for row in entry["packages"]:
         edge = f'name = "{row["name"]}", version = "{row["version"]}", source = {_source(row)}'
         if row.get("by_extra"):
-            tables["unnamed"].append(f"{{ {edge} }}")
+            tables["unnamed"] += _edges(edge, row.get("forks", [""]), named, without)
         elif "forks" not in row:
             tables[""].append(f"{{ {edge} }}")
         for fork in () if row.get("by_extra") else row.get("forks", ()):
@@ -108,6 +108,20 @@ def _uv(entry: Entry) -> str:
         text += f'[[package]]\nname = "{row["name"]}"\nversion = "{row["version"]}"\n'
         text += f"source = {_source(row)}\nwheels = [{files}]\n"
     return text
+
+
+def _edges(
+    edge: str, forks: Iterable[str], named: Mapping[str, str], without: str
+) -> Iterable[str]:
+    """What comes with an extra that is not named, in those forks in which it does."""
+    for fork in forks:
+        kind, _, name = fork.partition(" ")
+        if not fork:
+            yield f"{{ {edge} }}"
+        elif named.get(name) == kind:
+            yield f"{{ {edge}, marker = \"extra == '{kind}-3-app-{name}'\" }}"
+        else:
+            yield f'{{ {edge}, marker = "{without}" }}'
 
 
 def _source(row: Entry) -> str:
