@@ -73,6 +73,8 @@ def agreement(fact: Fact, question: str, answer: Answer) -> Agreement:
     not there, a compiler that is not installed. ``declared`` is a set that works and that metadata
     excludes: abilock says no more than pip. A set without some feature is degraded or broken.
     """
+    if answer.verdict == "error":
+        return "disagrees"
     said_no = answer.verdict in {"broken", "rejected"}
     if fact.works:
         if not said_no:

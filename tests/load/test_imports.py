@@ -157,6 +157,7 @@ def said(verdict: str, *reasons: tuple[str, str]) -> Answer:
         ("system", False, "why", said("accepted", ("missing-system-library", "warning")), "agrees"),
         ("system", False, "env", said("ok", ("missing-system-library", "warning")), "disagrees"),
         ("python", False, "env", said("ok"), "outside"),
+        ("ok", False, "why", said("error", ("error", "fatal")), "disagrees"),
     ],
 )
 def test_agreement(kind: Kind, feature: bool, question: str, answer: Answer, how: str) -> None:
