@@ -87,6 +87,9 @@ def _requirement(name: str, specifier: SpecifierSet, marker: Marker | None) -> R
 
 @lru_cache(16384)
 def _specifiers(text: str) -> SpecifierSet:
+    """The clauses of a requirement. Raises InvalidSpecifier, also for what only a set may hold."""
+    if not all(map(str.strip, text.split(",")[:-1])):
+        raise InvalidSpecifier(text)  # two commas in a row
     return SpecifierSet(text)
 
 

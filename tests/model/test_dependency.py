@@ -34,6 +34,8 @@ MARKERS = st.one_of(
 
 @given(NAMES, SPECIFIERS, MARKERS)
 @example("foo", " >=1", " ;python_version>'3'")
+@example("foo", ">1,,<2", "")
+@example("foo", ">1, ,", "")
 def test_agrees_with_packaging(name: str, specifier: str, marker: str) -> None:
     text = f"{name}{specifier}{marker}"
     expected, found = read(Requirement, text), read(parse_dependency, text)
