@@ -41,7 +41,8 @@ class NativeScope:
         target: Target,
     ) -> None:
         names = {name for channel in known.channels for name in channel.projects}
-        names |= {name for rule in rules for name in rule.projects}
+        # What is never loaded is no reason to read a project.
+        names |= {name for rule in rules if rule.load != "never" for name in rule.projects}
         rows = tuple(natives)
         self._system = _projects(rows, "system") - names
         self._torch = frozenset(names) - NO_EXTENSIONS
