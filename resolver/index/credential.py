@@ -89,11 +89,11 @@ class Credentials:
         return self._asked.get(key, lambda: ask(credential.prefix, credential.user)) or ""
 
     def _netrc_login(self, host: str, *, everywhere: bool) -> tuple[str, str] | None:
-        if self._netrc_file is None:
-            return None
-        import netrc
+        with self._lock:  # of several threads the first finds that there is none
+            if self._netrc_file is None:
+                return None
+            import netrc
 
-        with self._lock:
             if self._netrc is None:
                 try:
                     read_regular(self._netrc_file, most=_MOST)
