@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from resolver.index.credential import Credentials
 
 
-def test_a_netrc_that_is_not_there_is_none_for_every_thread(tmp_path: Path) -> None:
-    for _ in range(20):
-        credentials = Credentials((), tmp_path / "no-netrc")
-        with ThreadPoolExecutor(8) as pool:
-            asked = [f"https://host{number}.test/simple/" for number in range(16)]
-            assert set(pool.map(credentials.authorization, asked)) == {None}
+def test_a_netrc_that_another_thread_found_not_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = Credentials((), tmp_path / "no-netrc")
+
+    class Late:
+        """A lock that is had once the other thread is done."""
+
+        def __enter__(self) -> None:
+            monkeypatch.setattr(credentials, "_netrc_file", None)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(credentials, "_lock", Late())
+    assert credentials.authorization("https://host.test/simple/") is None
