@@ -34,6 +34,7 @@ class Kind(StrEnum):
     SUCCESSOR = "successor"
     TUPLE = "tuple"
     LIBRARY = "library"
+    RECIPE = "recipe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,9 @@ def facts(known: Knowledge) -> Iterator[Fact]:
     for library in known.libraries:
         summary = f"{library.soname} from {library.project}, {library.directory}"
         yield _fact(Kind.LIBRARY, library.id, summary, library.source)
+    for recipe in known.recipes:
+        summary = f"{', '.join(recipe.projects)} from {recipe.repository}: {recipe.build}"
+        yield _fact(Kind.RECIPE, recipe.id, summary, recipe.source)
     for known_tuple in known.tuples:
         summary = f"known {known_tuple.verdict}: {known_tuple.title}"
         yield Fact(
