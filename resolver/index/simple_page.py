@@ -313,10 +313,19 @@ def _metadata_hash_of_attribute(value: str | None) -> str | None:
     return (_sha256(digest) or "") if name.lower() == "sha256" else ""
 
 
+# Encodings of pages. Python's list has others too: idna raises, punycode takes minutes.
+_CHARSET = re.compile(
+    r"utf-?8|utf-?16(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|(windows-|cp)\d+|koi8-[ru]|"
+    r"gbk|gb2312|gb18030|big5|euc-\w+|shift[_-]jis",
+    re.IGNORECASE,
+)
+
+
 def _decode(body: bytes, content_type: str) -> str:
     match = re.search(r"charset=[\"']?([\w.:-]+)", content_type, re.IGNORECASE)
+    charset = match[1].lower() if match and _CHARSET.fullmatch(match[1]) else "utf-8"
     try:
-        return body.decode(match[1] if match else "utf-8", errors="replace")
+        return body.decode(charset, errors="replace")
     except LookupError:
         return body.decode("utf-8", errors="replace")
 

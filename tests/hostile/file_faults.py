@@ -101,6 +101,30 @@ def _controls(good: bytes, form: str) -> bytes:
     }.get(form, evil.encode() + good)
 
 
+def _types(good: bytes, form: str) -> bytes:
+    """Values of another kind than their key's, everywhere that our own table has one."""
+    if form == "toml":
+        return good + (
+            b"[tool.abilock]\nversion = []\nrequests = 7\npairs = 3\nfindings = 'x'\n"
+            b"known-good = 1\noverrides = {a = 1}\n"
+            b"[tool.abilock.target]\narch = 7\ncuda = []\npython = {}\nglibc = 2.35\n"
+        )
+    if form == "json":
+        return b'{"url": "file:///x", "archive_info": 7, "dir_info": [1], "vcs_info": "x"}'
+    return b"x" * 10 + good
+
+
+def _packages(good: bytes, form: str) -> bytes:
+    """The same in the packages of a lock."""
+    if form != "toml":
+        return b"\x0c\x0b" + good
+    text = good.decode()
+    text = text.replace(
+        "[[packages]]", "[[packages]]\nmarker = 7\ntool = {abilock = 7}\nsize = 0", 1
+    )
+    return text.replace("[[packages.wheels]]", "[[packages.wheels]]\nsize = 0\nurl = 7", 1).encode()
+
+
 def _long(good: bytes, form: str) -> bytes:
     line = {
         "requirements": b"a" + b"," * 2_000_000 + b"\n",
@@ -127,5 +151,7 @@ FILE_FAULTS = (
     FileFault("5,000 digits", _bytes(_digits)),
     FileFault("deep arrays", _bytes(_deep)),
     FileFault("deep tables", _bytes(_tables)),
+    FileFault("other types", _bytes(_types)),
+    FileFault("other types in packages", _bytes(_packages)),
     FileFault("control characters", _bytes(_controls)),
 )
