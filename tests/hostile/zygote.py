@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Of one command. A fault that takes longer hangs, as its user sees it.
+# Of one command: what computes or waits longer hangs.
 CPU = 10
-WALL = 30
+WALL = 120
 MEMORY = 2 << 30
 
 
