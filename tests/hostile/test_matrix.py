@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.hostile.matrix import file_pairs, page_pairs, run_files, run_pages
 
 # Steps that have no factor in common with the number of faults: each fault and each scene comes.
-_FILES, _PAGES = 23, 17
+_FILES, _PAGES = 61, 79
 
 
 def test_damaged_files_give_one_error_and_leave_nothing() -> None:
