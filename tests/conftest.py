@@ -7,6 +7,6 @@ import os
 from hypothesis import settings
 
 # No example has a deadline: a busy machine is no fault.
-settings.register_profile("dev", max_examples=25, deadline=None)
+settings.register_profile("dev", max_examples=12, deadline=None)
 settings.register_profile("ci", max_examples=150, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))

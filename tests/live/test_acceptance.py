@@ -164,7 +164,7 @@ def test_what_upstream_ships_is_accepted(asked: str, cuda: str) -> None:
     assert answer["verdict"] == "accepted"
     assert said(answer, "fatal") == set()
     if asked.startswith("sglang"):
-        assert ("missing-symbol", "torchao", "torchao/_C.abi3.so") in said(answer, "degraded")
+        assert ("cxx11-abi", "torchao", "torchao/_C.abi3.so") in said(answer, "degraded")
     else:
         assert any("vllm 0.13.0" in n for n in answer["notes"] if "device code" in n) or any(
             subject == "vllm" for _, subject, _ in said(answer, "degraded")

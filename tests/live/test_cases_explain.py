@@ -92,7 +92,7 @@ CASES = [
         verdict="reject",
         code="cuda-mismatch",
         subject="torchcodec 0.11.0",
-        other="torchcodec==0.11.0 torch==2.11.0",
+        other="torchcodec==0.11.1 torch==2.11.0",  # 0.11.0 needs NPP, which no wheel loads for it
         on="--cuda 13.0 --arch sm120",
     ),
     Case(
