@@ -94,6 +94,14 @@ def test_bitsandbytes_opens_the_library_for_the_cuda_of_torch() -> None:
     )
 
 
+def test_an_earlier_bitsandbytes_has_none_for_this_cuda() -> None:
+    link = bitsandbytes("0.45.2", "cpu", "cuda125", "cuda126")
+    assert check(link, "2.7.0") == ()  # built for CUDA 12.6
+    (reason,) = check(link, "2.7.0+cu128")
+    assert (reason.code, reason.severity) == (Code.MISSING_LIBRARY, Severity.DEGRADED)
+    assert reason.evidence.endswith("opens libbitsandbytes_cpu: no GPU quantization")
+
+
 def test_a_later_bitsandbytes_takes_the_nearest_of_the_major() -> None:
     link = bitsandbytes("0.50.2", "cpu", "cuda128", "cuda130")
     assert check(link, "2.15.0+cu132") == ()

@@ -15,19 +15,7 @@ from tests.corpus.forms import Case, load_cases, write_lock
 pytestmark = pytest.mark.live
 
 
-CASES = [
-    pytest.param(
-        case,
-        id=case.name,
-        marks=[pytest.mark.xfail(reason=known, strict=True)]
-        if (known := case.judged.get("known"))
-        else [],
-    )
-    for case in load_cases()
-]
-
-
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
 def test_by_all_bytes(tmp_path: Path, case: Case) -> None:
     path = tmp_path / "lock"
     path.write_text(write_lock(case.entry), encoding="utf-8")
