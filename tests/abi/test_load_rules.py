@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.load_rules import MemberLoad, find_load, python_of, unserved
 from resolver.abi.verdict import check_torch
+from resolver.abi.wheel import WheelFacts
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
 from resolver.evidence.member_needs import MemberNeeds
@@ -152,8 +152,17 @@ def test_a_library_for_another_cuda_is_no_mismatch() -> None:
         },
         filename="bitsandbytes-0.48.1-py3-none-manylinux_2_24_x86_64.whl",
     )
+    needs, subject, link = cuda_needs(facts, "libcudart.so.12")
+    for fatal in (True, False):
+        assert needs.cuda_reasons(link, subject, fatal=fatal) == []
+    # Of members none of which decides, nothing was measured.
+    assert needs.code_check(link.wheel, subject, link) is None
+
+
+def cuda_needs(facts: WheelFacts, soname: str) -> tuple[MemberNeeds, Release, WheelLink]:
+    """The needs beside CUDA 13 of a wheel each of whose members needs ``soname``."""
     needing = [
-        replace(row, facts=replace(row.facts, needed=("libcudart.so.12",)))
+        replace(row, facts=replace(row.facts, needed=(soname,)))
         for row in facts.members
         if row.facts is not None
     ]
@@ -165,9 +174,35 @@ def test_a_library_for_another_cuda_is_no_mismatch() -> None:
         machine="x86_64",
         glibc=(2, 35),
     )
-    needs = MemberNeeds(KnowledgeBase().facts, target)
-    subject = Release.of(canonicalize_name("bitsandbytes"), "0.48.1")
-    for fatal in (True, False):
-        assert needs.cuda_reasons(link, subject, fatal=fatal) == []
-    # Of members none of which decides, nothing was measured.
-    assert needs.code_check(link.wheel, subject, link) is None
+    subject = release_of(facts.filename)
+    assert isinstance(subject, Release)
+    return MemberNeeds(KnowledgeBase().facts, target), subject, link
+
+
+@pytest.mark.parametrize(
+    ("version", "suffixes", "degraded"),
+    [
+        ("0.0.8", ("cpp",), ["cpp"]),
+        (
+            "0.0.9",
+            ("hook_mode_preload", "hook_mode_torch"),
+            ["hook_mode_preload", "hook_mode_torch"],
+        ),
+        ("0.0.9.post1", ("hook_mode_preload_cu12", "hook_mode_preload"), []),
+        ("0.0.10", ("hook_mode_torch_cu12", "hook_mode_torch"), []),
+    ],
+)
+def test_what_is_opened_at_first_use_refuses_no_package(
+    version: str, suffixes: tuple[str, ...], degraded: list[str]
+) -> None:
+    # torch-memory-saver 0.0.9, which sglang 0.5.9 pins, imports beside CUDA 13.
+    facts = wheel(
+        {f"torch_memory_saver_{suffix}.abi3.so": ([], []) for suffix in suffixes},
+        filename=f"torch_memory_saver-{version}-cp39-abi3-manylinux2014_x86_64.whl",
+    )
+    needs, subject, link = cuda_needs(facts, "libcudart.so.12")
+    assert needs.cuda_reasons(link, subject, fatal=True) == []
+    found = needs.cuda_reasons(link, subject, fatal=False)
+    assert [(r.severity, r.member) for r in found] == [
+        (Severity.DEGRADED, f"torch_memory_saver_{suffix}.abi3.so") for suffix in degraded
+    ]

@@ -70,3 +70,7 @@ def test_two_stacks_that_exclude_each_other(call: Command, tmp_path: Path) -> No
     assert lines[head + 1].startswith("  because sglang 0.5.9 needs torch==2.9.1 ")
     assert "vllm 0.33.0 needs torch==" in lines[head + 1]
     assert all(line.startswith("  and ") for line in lines[head + 2 : head + 4])
+    # Each stack alone fits this machine.
+    told = " ".join(done.stderr.split())
+    for kept in ("sglang==0.5.9", "vllm==0.33.0"):
+        assert f"abilock resolve {kept} --cuda 13.0 --arch sm120" in told
