@@ -65,8 +65,9 @@ class HostFaults:
         if fault.library:
             facts.insert(1, ("found", fault.library))
         remedy = (
-            f"Use a wheel whose tag says manylinux_{number.replace('.', '_')} or older, an image "
-            f"with glibc {number}, or build {whom} on this machine; say --glibc to resolve for it."
+            f"Use a wheel for a glibc older than {number}, at most this machine's (abilock resolve "
+            f"--glibc VERSION finds one), an image with glibc {number} or newer, or build {whom} "
+            "on this machine."
             if kind == "GLIBC"
             else f"Put a newer {name} first: conda's lib directory on LD_LIBRARY_PATH, or the "
             "distribution's newer g++ runtime."

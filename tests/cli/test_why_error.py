@@ -282,7 +282,12 @@ EXPLAINED = [
     pytest.param(
         "/lib/libc.so.6: version `GLIBC_2.32' not found (required by "
         f"{SITE}/flash_attn_2_cuda.cpython-312.so)",
-        ["flash-attn was built on a newer system", "manylinux_2_32"],
+        [
+            "flash-attn was built on a newer system: this one's glibc has no GLIBC_2.32",
+            "Use a wheel for a glibc older than 2.32, at most this machine's (abilock resolve "
+            "--glibc VERSION finds one), an image with glibc 2.32 or newer, or build flash-attn on "
+            "this machine.",
+        ],
         id="glibc",
     ),
     pytest.param(
