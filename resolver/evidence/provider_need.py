@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
@@ -37,6 +37,10 @@ class ProviderNeeds:
         self, history: Callable[[], ProviderHistory], known: Knowledge, target: Target
     ) -> None:
         self._history = history
+        self._judged: dict[
+            tuple[NormalizedName, frozenset[tuple[str, frozenset[str]]]],
+            Mapping[Version, bool | None],
+        ] = {}
         self._target = target
         self._projects: Mapping[str, frozenset[NormalizedName]] = _projects(
             known, target.cuda.major
@@ -76,9 +80,22 @@ class ProviderNeeds:
     ) -> Iterator[Bound]:
         """The projects of which not every release will do, each as a requirement."""
         for project, mine in sorted(self._by_project(wants).items()):
-            judged = {v: self._serves(project, v, mine) for v in self._versions(project)}
+            judged = self._judge(project, mine)
             if False in judged.values():
                 yield self._bound(project, tuple(mine), judged, origin, evidence, grade)
+
+    def _judge(
+        self, project: NormalizedName, wants: Sequence[Want]
+    ) -> Mapping[Version, bool | None]:
+        """Which releases of a project have it all: once for the same names of a library."""
+        key = (project, frozenset((want.soname, want.names) for want in wants))
+        judged = self._judged.get(key)
+        if judged is None:
+            judged = self._judged[key] = {
+                version: self._serves(project, version, wants)
+                for version in self._versions(project)
+            }
+        return judged
 
     def refusals(
         self,

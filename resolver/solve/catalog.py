@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
@@ -34,6 +35,26 @@ class Rejection:
     reason: Reason
 
 
+class Fitting:
+    """The versions of a project that satisfy some specifiers, by public version."""
+
+    def __init__(self, catalog: Catalog, specifiers: tuple[SpecifierSet, ...]) -> None:
+        self._catalog = catalog
+        self._specifiers = specifiers
+        self._found: dict[Version, tuple[Version, ...]] = {}
+
+    def of(self, public: Version) -> tuple[Version, ...]:
+        """Those of one public version."""
+        found = self._found.get(public)
+        if found is None:
+            found = self._found[public] = tuple(
+                version
+                for version in self._catalog.versions(public)
+                if all(each.contains(version, prereleases=True) for each in self._specifiers)
+            )
+        return found
+
+
 class Catalog:
     """What one project has for the target, worked out version by version as it is asked for.
 
@@ -55,6 +76,16 @@ class Catalog:
             self._versions.setdefault(public_of(version), []).append(version)
         self.publics = tuple(sorted(self._versions, reverse=True))
         self._groups: dict[Version, tuple[Artifact, ...]] = {}
+        self._fitting: dict[tuple[int, ...], Fitting] = {}
+
+    def fitting(self, specifiers: Sequence[SpecifierSet]) -> Fitting:
+        """The versions that satisfy all specifiers, worked out once for each of their sets."""
+        # A search asks with the same values again and again; they are kept, so an id stays theirs.
+        key = tuple(map(id, specifiers))
+        found = self._fitting.get(key)
+        if found is None:
+            found = self._fitting[key] = Fitting(self, tuple(specifiers))
+        return found
 
     def versions(self, public: Version) -> Sequence[Version]:
         """The versions of one public version: itself, and those with a local part."""

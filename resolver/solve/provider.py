@@ -291,15 +291,12 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         others = [need for need in all_needs if not isinstance(need, Wanted)]
         preferred = self._problem.preferences.get(project, ())
         behind: list[Artifact] = []
+        fits = catalog.fitting(wanted)
         publics: Iterable[Version] = catalog.publics
         if preferred:
             publics = dict.fromkeys([*map(public_of, preferred), *publics])
         for public in publics:
-            fitting = [
-                version
-                for version in catalog.versions(public)
-                if all(specifier.contains(version, prereleases=True) for specifier in wanted)
-            ]
+            fitting = fits.of(public)
             if not fitting:
                 continue
             if not (anyhow or self._may_be(public, project, wanted)):
