@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
+from random import Random
 from typing import TypeVar
 
 from resolver.index.fetch_failure import Bounds, Failed
 
 T = TypeVar("T")
+# Its own: the generator of a program that uses abilock is not ours to advance.
+_JITTER = Random()
 
 
 def retried(
@@ -31,7 +33,7 @@ def retried(
         except Failed as error:
             wait = float(error.retry)
             if error.retry is True:
-                wait = min(pause, bounds.longest_wait) + random.uniform(0, bounds.first_wait)
+                wait = min(pause, bounds.longest_wait) + _JITTER.uniform(0, bounds.first_wait)
             if not error.retry or not left or clock() + wait >= deadline:
                 raise
         sleep(wait)
