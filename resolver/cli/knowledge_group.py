@@ -36,6 +36,11 @@ class Commands(LazyGroup):
         "validate": Part(
             _HERE, "validate", "Check every file against its schema, and every reference."
         ),
+        "verify": Part(
+            "resolver.cli.knowledge_verify",
+            "verify",
+            "Compare the database with its installation, and evidence with the wheels' bytes.",
+        ),
     }
 
 

@@ -183,6 +183,34 @@ class KnowledgeValidateModel(_Model):
     problems: list[ProblemModel]
 
 
+class FileStateModel(_Model):
+    """One file of the database that is not as it was installed."""
+
+    file: str
+    state: Literal["changed", "missing", "added"]
+
+
+class SampleModel(_Model):
+    """One wheel that was read again; ``agrees`` is null where no index has it any more."""
+
+    filename: str
+    agrees: bool | None
+    differences: list[str]
+    bytes_read: int
+
+
+class KnowledgeVerifyModel(_Model):
+    """``abilock knowledge verify --format json``; ``sha256`` is that of what sha256sum prints."""
+
+    version: Literal[1] = 1
+    verdict: Literal["intact", "differs", "unknown"]
+    sha256: str
+    files: int
+    installed: bool
+    changed: list[FileStateModel]
+    sample: list[SampleModel]
+
+
 class GpuModel(_Model):
     """One GPU of this machine."""
 
@@ -378,6 +406,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "why": WhyModel,
     "knowledge-list": KnowledgeListModel,
     "knowledge-validate": KnowledgeValidateModel,
+    "knowledge-verify": KnowledgeVerifyModel,
     "target": TargetDocument,
     "inspect": InspectModel,
     "inspect-set": InspectSetModel,
