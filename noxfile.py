@@ -11,6 +11,15 @@ nox.options.error_on_missing_interpreters = False
 
 
 @nox.session(python=PYTHONS)
+def package(session: nox.Session) -> None:
+    """The built wheel alone, with the source out of reach."""
+    session.install(".")
+    session.chdir(session.create_tmp())
+    session.run("abilock", "knowledge", "verify")
+    session.run("abilock", "resolve", "--cuda=13.0", "--arch=sm120", "--offline", "--output=-")
+
+
+@nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """All that needs no network; arguments after ``--`` go to pytest."""
     session.install("--editable", ".", "--group", "dev")

@@ -36,7 +36,7 @@ def kernel(name: str, *undefined: str) -> BuiltWheel:
 
 @pytest.fixture
 def database(tmp_path: Path, server: Server) -> Path:
-    """The shipped facts with evidence: true of alpha, false of beta; gamma is gone from the index."""
+    """The shipped facts with evidence: of alpha true, of beta false; of gamma no file is left."""
     root = tmp_path / "knowledge"
     root.mkdir()
     for path in knowledge_path().glob("*.toml"):
