@@ -42,8 +42,8 @@ def sections(text: str) -> dict[str, str]:
 
 
 def options(text: str) -> set[str]:
-    return set(re.findall(r"`[^`\n]*?(?<![\w-])(--?[a-z][a-z-]*)(?=[ `,=])", text)) | set(
-        re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`\n]+)`", text)))
+    return set(re.findall(r"`[^`\n]*?(?<![\w-])(--?[a-z][a-z0-9-]*)(?=[ `,=])", text)) | set(
+        re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", " ".join(re.findall(r"`([^`\n]+)`", text)))
     )
 
 
