@@ -301,6 +301,33 @@ def toolkit_supports(releases: Releases, cuda: CudaVersion, arch: Arch) -> Reaso
     )
 
 
+def cannot_hold(
+    releases: Releases, cuda: CudaVersion, arch: Arch, *, subject: Subject, evidence: str
+) -> Reason | None:
+    """Whether a build made with ``cuda`` can hold a cubin for ``arch``; None where it can.
+
+    For a file whose device code nobody read. It may hold PTX, so that this is no rejection.
+    """
+    release = releases.get(cuda)
+    if release is None or arch in release.archs or _stand_in(release, arch) is not None:
+        return None
+    if named_by(releases, cuda, arch) != arch:
+        return None
+    return Reason(
+        code=Code.NO_DEVICE_CODE,
+        severity=Severity.WARNING,
+        subject=subject,
+        needs=f"device code for {arch} (compute capability {arch.capability})",
+        found=f"a build made with CUDA {cuda}, which has no target for {arch}: PTX of an older "
+        "one at best, which the driver compiles at first use",
+        evidence=f"{evidence}; {release.archs_source}",
+        grade=Grade.INFERRED,
+        works_with=_span(serving_releases(releases, arch)),
+        remedy=f"Use a build of {subject.name} for a CUDA that serves {arch}, or read this one "
+        "with `abilock inspect --full`.",
+    )
+
+
 def _stand_in(release: CudaRelease, arch: Arch) -> Arch | None:
     if arch.suffix:
         return None

@@ -14,6 +14,7 @@ from typing import Protocol
 from resolver.abi.cross_machine import MOST_READ
 from resolver.abi.link import WheelLink
 from resolver.abi.wheel import WheelFacts
+from resolver.compat.cuda_rules import cannot_hold
 from resolver.evidence.local_version import named_cuda_major, named_cxx11_abi, named_torch
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.wheel_reader import WheelReader, key_of
@@ -176,6 +177,32 @@ def _chosen_archs(
     for arch in members.archs:
         if toolkits and all(release is not None and arch in release.archs for release in toolkits):
             yield arch
+
+
+def too_early(
+    artifact: Artifact,
+    read: Read | None,
+    members: MemberNeeds,
+    known: Knowledge,
+    cuda_of: CudaOf,
+    codes_of: CodesOf,
+) -> Iterator[Reason]:
+    """GPUs that the CUDA release a file was made with knew nothing of, where no code was read."""
+    if read is not None and read.sibling is None and not members.has_unread_code(read.link):
+        return
+    text = cuda_of(artifact) if artifact.is_native and codes_of(artifact) is None else None
+    if text is None or text == "cpu":
+        return
+    for arch in members.archs:
+        reason = cannot_hold(
+            known.cuda,
+            CudaVersion.parse(text),
+            arch,
+            subject=artifact.release,
+            evidence=f"the CUDA release that {artifact.filename} is for",
+        )
+        if reason is not None:
+            yield reason
 
 
 def _needs(fact: str, origin: Release, read: Read, reasons: Iterable[Reason]) -> Iterator[HostNeed]:

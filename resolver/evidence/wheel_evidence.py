@@ -38,6 +38,7 @@ from resolver.evidence.stand_in import (
     StandIns,
     inferred,
     inherited_needs,
+    too_early,
     unread_need,
 )
 from resolver.evidence.torch_match import Torches
@@ -276,10 +277,13 @@ class WheelEvidence:
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """Features that are missing beside this torch, on these GPUs, with this CUDA."""
         read = self._links.get(key_of(extension))
+        early = too_early(
+            extension, read, self._members, self._known, self._cuda_of, self._codes_of
+        )
         if read is None:
-            return ()
+            return tuple(early)
         subject = extension.release
-        found = self._check(subject, torch, read)
+        found = [*self._check(subject, torch, read), *early]
         if read.sibling is None:
             if self._members.has_unread_code(read.link):
                 self._unread_code.add(str(subject))

@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from resolver.compat.cuda_rules import (
     builds_serving,
+    cannot_hold,
     covers,
     driver_floor,
     nearest_cuda,
@@ -283,6 +284,34 @@ def test_toolkits(release: str, target: str, severity: Severity | None, remedy: 
     reason = toolkit_supports(RELEASES, cuda(release), arch(target))
     assert (reason.severity if reason else None) is severity
     assert (reason.remedy if reason else None) == remedy
+
+
+@pytest.mark.parametrize(
+    ("made_with", "target", "told"),
+    [
+        ("12.6", "sm_100", True),
+        ("12.6", "sm_120", True),
+        ("12.4", "sm_90", False),
+        ("12.8", "sm_100", False),
+        ("12.8", "sm_121", False),  # by sm_120
+        ("12.9", "sm_110", False),  # which it calls sm_101
+        ("13.0", "sm_70", True),  # no longer
+        ("12.99", "sm_100", False),  # of which nothing is known
+    ],
+)
+def test_a_build_has_no_code_for_a_gpu_that_its_cuda_does_not_know(
+    made_with: str, target: str, told: bool
+) -> None:
+    found = cannot_hold(
+        RELEASES,
+        cuda(made_with),
+        arch(target),
+        subject=named("flash-attn 2.8.3"),
+        evidence="name",
+    )
+    assert (found is not None) is told
+    if found is not None:
+        assert (found.code, found.severity) == (Code.NO_DEVICE_CODE, Severity.WARNING)
 
 
 def test_a_toolkit_reason_names_its_source_and_what_works() -> None:
