@@ -8,6 +8,7 @@ the program speaks in through ``value()``. The files are described in ``docs/kno
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from packaging.utils import NormalizedName
@@ -210,6 +211,7 @@ class SkewFact(Fact):
     """One ``[[skew]]`` of ``skews.toml``."""
 
     projects: tuple[Name, ...]
+    only: Mapping[Name, SpecifierText] = {}
     source: Text
     remedy: Text
 
@@ -220,9 +222,21 @@ class SkewFact(Fact):
             raise ValueError("must name two or more projects")
         return value
 
+    @model_validator(mode="after")
+    def _check_only(self) -> SkewFact:
+        if other := sorted(set(self.only) - set(self.projects)):
+            raise ValueError(f"only names {other[0]}, which is not among the projects")
+        return self
+
     def value(self) -> SkewGroup:
         """As the rest of the program knows it."""
-        return SkewGroup(id=self.id, projects=self.projects, source=self.source, remedy=self.remedy)
+        return SkewGroup(
+            id=self.id,
+            projects=self.projects,
+            source=self.source,
+            remedy=self.remedy,
+            only=dict(self.only),
+        )
 
 
 class GuardFact(Fact):

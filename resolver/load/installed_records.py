@@ -214,8 +214,8 @@ def check_skews(environment: Environment, skews: Iterable[SkewGroup]) -> Iterato
     """Packages that must share a public version and do not."""
     for skew in skews:
         found = [d for name in skew.projects if (d := environment.find(name)) is not None]
-        publics = {v.public for d in found if (v := parse_version(d.version)) is not None}
-        if len(publics) > 1:
+        versions = {d.name: v for d in found if (v := parse_version(d.version)) is not None}
+        if skew.differ(versions):
             yield Reason(
                 code=Code.VERSION_SKEW,
                 subject=found[0].release,

@@ -71,12 +71,24 @@ class Build:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkewGroup:
-    """Packages that must share a public version at run time."""
+    """Packages that must share a public version at run time.
+
+    ``only`` bounds it to some releases of a project: where they are others, nothing is said.
+    """
 
     id: str
     projects: tuple[NormalizedName, ...]
     source: str
     remedy: str
+    only: Mapping[NormalizedName, SpecifierSet] = field(default_factory=dict)
+
+    def differ(self, versions: Mapping[NormalizedName, Version]) -> bool:
+        """Whether some versions of its projects may not lie beside each other."""
+        for name, specifier in self.only.items():
+            version = versions.get(name)
+            if version is None or not specifier.contains(public_of(version), prereleases=True):
+                return False
+        return len({public_of(version) for version in versions.values()}) > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class SameVersion:
     def _nogoods(self, members: Sequence[Artifact], shown: Sequence[Release]) -> Iterator[Nogood]:
         text = f"{' and '.join(self.group.projects)} must have one version"
         for one, other in combinations(members, 2):
-            if one.version.public == other.version.public:
+            if not self.group.differ({one.name: one.version, other.name: other.version}):
                 continue
             anchor = one.release
             reason = Reason(
