@@ -88,6 +88,7 @@ def diff(
 def check_environment(
     path: Path | str | None = None,
     *,
+    root: Path | str | None = None,
     full: bool = False,
     verify: bool = False,
     target: TargetOptions | None = None,
@@ -97,8 +98,10 @@ def check_environment(
 ) -> CheckResult:
     """Whether an installed environment loads, and all that is wrong with it.
 
-    Without ``path`` the active environment, else the one that runs this. ``full`` reads the device
-    code of every library, once; ``verify`` compares every file with its hash in RECORD.
+    Without ``path`` the active environment, else the one that runs this. ``root`` is the unpacked
+    root of an image: ``path`` is as inside it then, and without one its environment is looked for.
+    ``full`` reads the device code of every library, once; ``verify`` compares every file with its
+    hash in RECORD.
     ``on_package`` is called before each package is looked at.
     """
     from resolver.usecase import check as usecase
@@ -107,7 +110,13 @@ def check_environment(
         place = None if path is None else Path(path)
         said = described(target, options)
         return usecase.check_environment(
-            opened, place, said, full=full, verify=verify, on_package=on_package
+            opened,
+            place,
+            said,
+            root=None if root is None else Path(root),
+            full=full,
+            verify=verify,
+            on_package=on_package,
         )
 
 

@@ -21,6 +21,7 @@ from resolver.model.plural import counted
 
 if TYPE_CHECKING:
     from resolver.load.distribution import Distribution
+    from resolver.model.check_report import Report
     from resolver.usecase.check import CheckResult
     from resolver.usecase.freeze import FreezeResult
     from resolver.usecase.session import Session
@@ -52,6 +53,15 @@ def check(
     target: TargetOptions = TargetOptions(),
     index: IndexOptions = IndexOptions(),
     lock: LockOptions = LockOptions(),
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="Check inside an image's unpacked root (docker export); ENV is as inside it, and "
+            "looked for where it is left out.",
+        ),
+    ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Read the device code of every library, once.")
     ] = False,
@@ -78,7 +88,7 @@ def check(
     """Say whether what is installed loads: every library, all findings at once."""
     places: Sequence[Path | None] = what or [None]
     for place in filter(None, places):
-        if not os.path.exists(place):
+        if root is None and not os.path.exists(place):
             raise UsageError(
                 f"{place} is no environment and no lock file: there is nothing",
                 hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
@@ -86,7 +96,9 @@ def check(
     if places[1:]:
         _check_several(format, freeze)
     with opened(index) as session:
-        answers = [_check(session, place, target, lock, full, verify, freeze) for place in places]
+        answers = [
+            _check(session, place, root, target, lock, full, verify, freeze) for place in places
+        ]
         frozen: FreezeResult | None = None
         if freeze is not None:
             frozen = api.freeze(answers[0], session=session)
@@ -112,13 +124,14 @@ def _check_several(format: CheckFormat, freeze: Path | None) -> None:
 def _check(
     session: Session,
     place: Path | None,
+    root: Path | None,
     target: TargetOptions,
     lock: LockOptions,
     full: bool,
     verify: bool,
     freeze: Path | None,
 ) -> CheckResult:
-    if place is not None and os.path.isfile(place):
+    if root is None and place is not None and os.path.isfile(place):
         if freeze is not None:
             raise UsageError("--freeze is for environments: a lock file is a lock already")
         if verify:
@@ -144,6 +157,7 @@ def _check(
     with _progress() as on_package:
         return api.check_environment(
             place,
+            root=root,
             target=target,
             full=full,
             verify=verify,
@@ -164,7 +178,7 @@ def _print(answers: Sequence[CheckResult], format: CheckFormat, verbose: bool) -
         return
     from resolver.render.annotation import Located, github_text, sarif_document, summary_text
 
-    located = [Located(a.report, _in_repository(a.report.prefix), a.lines) for a in answers]
+    located = [Located(a.report, _in_repository(_place(a.report)), a.lines) for a in answers]
     if format is CheckFormat.SARIF:
         console.data(dump(sarif_document(located, __version__)))
         return
@@ -175,6 +189,11 @@ def _print(answers: Sequence[CheckResult], format: CheckFormat, verbose: bool) -
                 file.write(summary_text(located))
         except OSError as error:
             raise DiskFailure(f"cannot write to {path}: {error.strerror}") from error
+
+
+def _place(report: Report) -> str:
+    """Where this machine has what was checked."""
+    return report.prefix if report.root is None else report.root + report.prefix
 
 
 def _in_repository(prefix: str) -> str:

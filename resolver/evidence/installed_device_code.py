@@ -111,9 +111,10 @@ class DeviceCheck:
         if kept is not None:
             return tuple(DeviceCode.parse(code) for code in kept)
         try:
-            if not self._full and os.stat(path).st_size > SMALL:
+            place = self._files.tree.place(path)
+            if not self._full and os.stat(place).st_size > SMALL:
                 return None
-            codes = read_device_code(Path(path))
+            codes = read_device_code(Path(place))
         except (OSError, DamagedData):
             return None
         self._store.put_codes(key, tuple(map(str, codes)))

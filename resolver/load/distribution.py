@@ -19,6 +19,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.documents import parse_json
 from resolver.files import open_regular, read_start
+from resolver.load.tree import HERE, Tree
 from resolver.model.core_metadata import Headers, parse_headers
 from resolver.model.dependency import parse_dependencies
 from resolver.model.release import Release
@@ -77,41 +78,41 @@ class Distribution:
         return tuple(file.path for file in self.files if _NATIVE.search(file.path))
 
 
-def load_distribution(info: Path) -> Distribution | None:
+def load_distribution(info: Path, tree: Tree = HERE) -> Distribution | None:
     """Read the records of one distribution; None where there are none that Python would read.
 
     Never raises: what cannot be read of them is a problem of the distribution.
     """
     egg = not info.name.endswith(".dist-info")
     problems: list[str] = []
-    if not info.is_dir():
-        if not egg or not info.is_file():
+    if not tree.is_dir(info):
+        if not egg or not tree.is_file(info):
             return None
-        headers = _headers(info, problems)  # distutils wrote PKG-INFO alone
+        headers = _headers(info, tree, problems)  # distutils wrote PKG-INFO alone
     else:
-        headers = _headers(info / ("PKG-INFO" if egg else "METADATA"), problems)
+        headers = _headers(info / ("PKG-INFO" if egg else "METADATA"), tree, problems)
     name, version = _release(info)
     name = headers.name or name
-    listed = headers.requires_dist or (_egg_requires(info) if egg else ())
+    listed = headers.requires_dist or (_egg_requires(info, tree) if egg else ())
     requires, broken = parse_dependencies(listed)
     problems += (f"Requires-Dist: {line[:200]!r} is not a requirement" for line in broken)
     site = str(info.parent)
     unlisted: list[str] = []  # an egg has no RECORD, and that is no problem
-    files = tuple(_record(info / "RECORD", unlisted if egg else problems))
+    files = tuple(_record(info / "RECORD", tree, unlisted if egg else problems))
     if not files and egg:
-        files = tuple(_egg_files(info))
-    url, digest, editable = _origin(info / "direct_url.json", problems)
+        files = tuple(_egg_files(info, tree))
+    url, digest, editable = _origin(info / "direct_url.json", tree, problems)
     return Distribution(
         name=canonicalize_name(name),
         version=headers.version or version,
         site=site,
         info=info.name,
         requires=requires,
-        files=files or tuple(_unrecorded(info, name)),
+        files=files or tuple(_unrecorded(info, name, tree)),
         url=url,
         url_digest=digest,
         editable=editable,
-        tag=_tag(info / "WHEEL"),
+        tag=_tag(info / "WHEEL", tree),
         problems=tuple(problems),
     )
 
@@ -124,10 +125,10 @@ def _release(info: Path) -> tuple[str, str]:
     return name, rest if info.name.endswith(".dist-info") else re.sub(r"-py3.*", "", rest)
 
 
-def _egg_requires(info: Path) -> Iterator[str]:
+def _egg_requires(info: Path, tree: Tree) -> Iterator[str]:
     """``requires.txt``: a line each; a section ``[extra:marker]`` says when its lines count."""
     try:
-        lines = read_start(info / "requires.txt", _MAX_METADATA).splitlines()
+        lines = read_start(tree.place(info / "requires.txt"), _MAX_METADATA).splitlines()
     except OSError:
         return
     condition = ""
@@ -141,10 +142,11 @@ def _egg_requires(info: Path) -> Iterator[str]:
             yield f"{line} ; {condition}" if condition else line
 
 
-def _egg_files(info: Path) -> Iterator[Installed]:
+def _egg_files(info: Path, tree: Tree) -> Iterator[Installed]:
     """``installed-files.txt``: paths below the records; without hashes."""
     try:
-        lines = read_start(info / "installed-files.txt", _MAX_RECORD).splitlines()
+        place = tree.place(info / "installed-files.txt")
+        lines = read_start(place, _MAX_RECORD).splitlines()
     except OSError:
         return
     for line in filter(None, map(str.strip, lines)):
@@ -153,9 +155,9 @@ def _egg_files(info: Path) -> Iterator[Installed]:
             yield Installed(path=path, digest=None, size=None)
 
 
-def _headers(path: Path, problems: list[str]) -> Headers:
+def _headers(path: Path, tree: Tree, problems: list[str]) -> Headers:
     try:
-        with open_regular(path) as file:
+        with open_regular(tree.place(path)) as file:
             headers = parse_headers(file.read(_MAX_METADATA))
     except OSError as error:
         problems.append(f"{path.name} cannot be read: {error.strerror}")
@@ -165,9 +167,9 @@ def _headers(path: Path, problems: list[str]) -> Headers:
     return headers
 
 
-def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
+def _record(path: Path, tree: Tree, problems: list[str]) -> Iterator[Installed]:
     try:
-        text = read_start(path, _MAX_RECORD)
+        text = read_start(tree.place(path), _MAX_RECORD)
     except FileNotFoundError:
         problems.append("RECORD is missing: nobody knows which files are its own")
         return
@@ -190,17 +192,17 @@ def _record(path: Path, problems: list[str]) -> Iterator[Installed]:
         problems.append(f"RECORD is damaged: {error}")
 
 
-def _unrecorded(info: Path, stem: str) -> Iterator[Installed]:
+def _unrecorded(info: Path, stem: str, tree: Tree) -> Iterator[Installed]:
     """The shared objects below the package's usual directories, where RECORD names no file."""
     try:
-        names = read_start(info / "top_level.txt", 1 << 16).split()
+        names = read_start(tree.place(info / "top_level.txt"), 1 << 16).split()
     except OSError:
         names = []
     seen = 0
     for name in sorted({*names, stem, stem.lower()}):
         if not name.isidentifier():
             continue
-        for base, directories, files in os.walk(info.parent / name):
+        for base, directories, files in tree.walk(info.parent / name):
             directories.sort()
             seen += len(files)
             if seen > _MAX_WALK:
@@ -208,14 +210,16 @@ def _unrecorded(info: Path, stem: str) -> Iterator[Installed]:
             for file in sorted(filter(_NATIVE.search, files)):
                 path = os.path.relpath(os.path.join(base, file), info.parent)
                 yield Installed(path=path, digest=None, size=None)
-        for place in sorted(info.parent.glob(f"{name}.*so")):
+        for place in tree.match(info.parent, f"{name}.*so"):
             yield Installed(path=place.name, digest=None, size=None)
 
 
-def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, str | None]:
+def _origin(
+    path: Path, tree: Tree, problems: list[str]
+) -> tuple[str | None, str | None, str | None]:
     """Address, hash and editable directory of ``direct_url.json``."""
     try:
-        document = parse_json(read_start(path, 1 << 20))
+        document = parse_json(read_start(tree.place(path), 1 << 20))
     except (FileNotFoundError, NotADirectoryError):
         return None, None, None
     except (OSError, ValueError) as error:
@@ -233,9 +237,9 @@ def _origin(path: Path, problems: list[str]) -> tuple[str | None, str | None, st
     return url, digest if isinstance(digest, str) else None, None
 
 
-def _tag(path: Path) -> str | None:
+def _tag(path: Path, tree: Tree) -> str | None:
     try:
-        lines = read_start(path, 1 << 16).splitlines()
+        lines = read_start(tree.place(path), 1 << 16).splitlines()
     except OSError:
         return None
     tags = [line.partition(":")[2].strip() for line in lines if line.startswith("Tag:")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from resolver.files import read_start
 from resolver.load.distribution import Distribution, Installed, load_distribution
 from resolver.load.layout import Layout, PythonName, find_layout, python_of
 from resolver.load.stale_record import Stale, set_stale_aside
+from resolver.load.tree import HERE, Tree
 
 Kind = Literal["venv", "conda", "prefix", "directory"]
 
@@ -31,6 +32,7 @@ class Environment:
     ``(major, minor)``, and ``free_threaded`` whether it is a build without the lock. ``path`` are
     the directories with packages, in the order of sys.path. ``dangling`` says which link should be
     the interpreter and leads nowhere. ``stale`` are records of releases that are no longer there.
+    All paths are as in ``tree``.
     """
 
     prefix: str
@@ -43,6 +45,7 @@ class Environment:
     dangling: str | None = None
     stale: tuple[Stale, ...] = ()
     free_threaded: bool = False
+    tree: Tree = field(default=HERE, repr=False, compare=False)
 
     @property
     def python_short(self) -> str | None:
@@ -57,34 +60,39 @@ class Environment:
 
 
 def load_environment(
-    path: Path, *, python_path: Sequence[Path] = (), user_base: Path | None = None
+    path: Path,
+    *,
+    python_path: Sequence[Path] = (),
+    user_base: Path | None = None,
+    tree: Tree = HERE,
 ) -> Environment:
     """Read the environment at ``path``. Raises UsageError where there is none.
 
     ``python_path`` are directories that Python looks into before all others, PYTHONPATH;
     ``user_base`` is where the user's own packages are, ``~/.local``: they come before those of a
-    prefix, and where a virtual environment has the system's, before these.
+    prefix, and where a virtual environment has the system's, before these. ``tree`` is where all of
+    this lies.
     """
     notes: list[str] = []
-    if not os.path.isdir(path):
+    if not tree.is_dir(path):
         raise UsageError(
             f"{path} is no environment and no lock file",
             hint="name a virtual environment, a prefix, or a lock file such as pylock.toml",
         )
-    layout = find_layout(path)
+    layout = find_layout(path, tree=tree)
     sites = list(layout.sites)
     kind: Kind = "prefix"
-    if (path / "pyvenv.cfg").is_file():
+    if tree.is_file(path / "pyvenv.cfg"):
         kind = "venv"
-        system = _system_sites(path / "pyvenv.cfg", layout.python, notes)
-        own = _user_site(user_base, layout.python) if system else []
+        system = _system_sites(path / "pyvenv.cfg", layout.python, tree, notes)
+        own = _user_site(user_base, layout.python, tree) if system else []
         # site.py: those of the environment, the user's own, the system's.
         sites = [*sites, *own, *system]
-    elif (path / "conda-meta").is_dir():
+    elif tree.is_dir(path / "conda-meta"):
         kind = "conda"
-    elif not sites and any(path.glob("*.dist-info")):
+    elif not sites and any(tree.match(path, "*.dist-info")):
         kind, sites = "directory", [path]
-        layout = Layout(sites=(path,), python=python_of(path), program=None)
+        layout = Layout(sites=(path,), python=python_of(path, tree), program=None)
     if not sites:
         raise UsageError(
             f"{path} has no site-packages",
@@ -98,12 +106,12 @@ def load_environment(
     if layout.program is None and layout.dangling is None:
         notes.append(f"{path} has no interpreter that can be read: its symbols are taken as there")
     if kind in ("prefix", "conda"):
-        sites = [*_user_site(user_base, layout.python), *sites]
-    ahead = [str(each) for each in python_path if each.is_dir()]
+        sites = [*_user_site(user_base, layout.python, tree), *sites]
+    ahead = [str(each) for each in python_path if tree.is_dir(each)]
     search = list(dict.fromkeys([*ahead, *(str(site) for site in sites)]))
     for site in sites:
-        search += [found for found in _pth(site, notes) if found not in search]
-    distributions, stale = set_stale_aside(_distributions(search, notes))
+        search += [found for found in _pth(site, tree, notes) if found not in search]
+    distributions, stale = set_stale_aside(_distributions(search, tree, notes), tree)
     notes += _told_ahead(distributions, ahead, sites, user_base)
     python = layout.python
     return Environment(
@@ -117,15 +125,16 @@ def load_environment(
         dangling=layout.dangling,
         stale=stale,
         free_threaded=python is not None and python.free_threaded,
+        tree=tree,
     )
 
 
-def _user_site(base: Path | None, python: PythonName | None) -> list[Path]:
+def _user_site(base: Path | None, python: PythonName | None, tree: Tree) -> list[Path]:
     """The user's own site-packages of a Python, where it is there."""
     if base is None or python is None:
         return []
     site = base / f"lib/python{python}/site-packages"
-    return [site] if site.is_dir() else []
+    return [site] if tree.is_dir(site) else []
 
 
 def _told_ahead(
@@ -146,10 +155,12 @@ def _told_ahead(
         yield f"{', '.join(names[:3])}{more} of {site} ({which}) counted"
 
 
-def _system_sites(config: Path, python: PythonName | None, notes: list[str]) -> list[Path]:
+def _system_sites(
+    config: Path, python: PythonName | None, tree: Tree, notes: list[str]
+) -> list[Path]:
     """The site-packages below a virtual environment that includes them."""
     try:
-        text = read_start(config, _MAX_PTH)
+        text = read_start(tree.place(config), _MAX_PTH)
     except OSError as error:
         notes.append(f"{config} cannot be read: {error.strerror}")
         return []
@@ -159,17 +170,13 @@ def _system_sites(config: Path, python: PythonName | None, notes: list[str]) -> 
     }
     if values.get("include-system-site-packages", "").lower() != "true" or "home" not in values:
         return []
-    return list(find_layout(Path(values["home"]).parent, python).sites)
+    return list(find_layout(Path(values["home"]).parent, python, tree).sites)
 
 
-def _pth(site: Path, notes: list[str]) -> Iterator[str]:
-    try:
-        files = sorted(site.glob("*.pth"))
-    except OSError:
-        return
-    for file in files:
+def _pth(site: Path, tree: Tree, notes: list[str]) -> Iterator[str]:
+    for file in tree.match(site, "*.pth"):
         try:
-            lines = read_start(file, _MAX_PTH).splitlines()
+            lines = read_start(tree.place(file), _MAX_PTH).splitlines()
         except OSError as error:
             notes.append(f"{file} cannot be read: {error.strerror}")
             continue
@@ -179,34 +186,27 @@ def _pth(site: Path, notes: list[str]) -> Iterator[str]:
                     notes.append(f"{file.name} finds its package by code, which is not run here")
             elif line and not line.startswith("#"):
                 directory = os.path.normpath(site / line)
-                if os.path.isdir(directory):
+                if tree.is_dir(directory):
                     yield directory
 
 
-def _distributions(search: list[str], notes: list[str]) -> Iterator[Distribution]:
+def _distributions(search: list[str], tree: Tree, notes: list[str]) -> Iterator[Distribution]:
     """What is installed, as ``importlib.metadata`` finds it; of one name the first directory's."""
     found: dict[str, str] = {}
     for directory in search:
-        for name in _names(Path(directory)):
+        for name in tree.names(directory):
             if not _is_record(name) and not _is_egg(directory, name):
                 continue
             if name.startswith("~"):
                 notes.append(f"{directory}/{name} is what an uninstall left that broke off")
                 continue
-            distribution = load_distribution(Path(directory, name))
+            distribution = load_distribution(Path(directory, name), tree)
             if distribution is None or (
                 found.setdefault(distribution.name, distribution.site) != distribution.site
             ):
                 continue  # no records, or shadowed by what comes first
             editable = distribution.editable is not None
-            yield _with_sources(distribution) if editable else distribution
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(directory))
-    except OSError:
-        return []
+            yield _with_sources(distribution, tree) if editable else distribution
 
 
 def _is_record(name: str) -> bool:
@@ -217,14 +217,14 @@ def _is_egg(directory: str, name: str) -> bool:
     return name == "EGG-INFO" and directory.endswith(".egg")
 
 
-def _with_sources(found: Distribution) -> Distribution:
+def _with_sources(found: Distribution, tree: Tree) -> Distribution:
     """An editable install with the shared objects of its project's directory."""
     from dataclasses import replace
 
     assert found.editable is not None
     rows = list(found.files)
     seen = 0
-    for base, directories, files in os.walk(found.editable):
+    for base, directories, files in tree.walk(found.editable):
         directories[:] = sorted(d for d in directories if not d.startswith((".", "node_modules")))
         seen += len(files)
         if seen > _MAX_WALK:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -97,9 +96,14 @@ class Surroundings:
         found = self.places.get(posixpath.basename(path), ())
         return [distribution for place, distribution in found if place == path]
 
+    @property
+    def is_image(self) -> bool:
+        """Whether it lies in an image's root: no command is run there, lines of a recipe are."""
+        return self.environment.tree.root is not None
+
     def exists(self, path: str) -> bool:
         """Whether the file is there."""
-        return os.path.exists(path)
+        return self.environment.tree.exists(path)
 
     def shown(self, path: str) -> str:
         """A path as people read it: below site-packages where it lies there."""

@@ -16,6 +16,7 @@ from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
+from resolver.load.tree import Tree
 from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple, SkewGroup
 from resolver.model.reason import Code, Grade, Reason, Severity
@@ -128,7 +129,7 @@ def _collisions(environment: Environment, around: Surroundings) -> Iterator[Reas
         one, other = names[key]
         rows.sort(key=lambda row: (not _NATIVE.search(row[2]), row[2]))
         native = [row for row in rows if _NATIVE.search(row[2])]
-        winner = _winner(one, other, *rows[0])
+        winner = _winner(one, other, environment.tree, *rows[0])
         more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         yield Reason(
             code=Code.FILE_COLLISION,
@@ -144,16 +145,21 @@ def _collisions(environment: Environment, around: Surroundings) -> Iterator[Reas
 
 
 def _winner(
-    one: Distribution, other: Distribution, mine: Installed, theirs: Installed, path: str
+    one: Distribution,
+    other: Distribution,
+    tree: Tree,
+    mine: Installed,
+    theirs: Installed,
+    path: str,
 ) -> Distribution | None:
     """Whose bytes lie there, by size, else by hash."""
     try:
-        size = os.stat(path).st_size
+        size = os.stat(place := tree.place(path)).st_size
     except OSError:
         return None
     if mine.size != theirs.size and None not in (mine.size, theirs.size):
         return {mine.size: one, theirs.size: other}.get(size)
-    digest = _digest(path) if size <= _MAX_HASHED else None
+    digest = _digest(place) if size <= _MAX_HASHED else None
     return {mine.digest: one, theirs.digest: other}.get(digest)
 
 

@@ -18,6 +18,7 @@ from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
+from resolver.load.tree import Tree
 from resolver.model.reason import Code, Reason, Severity
 
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
@@ -62,12 +63,16 @@ def find_damage(environment: Environment) -> tuple[Damage, ...]:
             distribution=distribution,
             path=file.path,
             problem=problem,
-            spared=_is_spared(problem, place, file),
+            spared=_is_spared(problem, place, environment.tree, file),
         )
         for distribution in environment.distributions
         for file in distribution.files
         if _NATIVE.search(file.path)
-        and (problem := _problem(place := os.path.join(distribution.site, file.path), file))
+        and (
+            problem := _problem(
+                place := os.path.join(distribution.site, file.path), environment.tree, file
+            )
+        )
     )
 
 
@@ -100,9 +105,9 @@ def _missed(loads: Iterable[Reason]) -> set[str]:
     return {reason.needs for reason in loads if reason.code is Code.MISSING_LIBRARY}
 
 
-def _problem(path: str, file: Installed) -> str | None:
+def _problem(path: str, tree: Tree, file: Installed) -> str | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(tree.place(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         # Without a hash nobody vouches for it: it may have been built and removed.
         return _TAKEN if file.digest is not None else None
@@ -128,13 +133,13 @@ def _judge(descriptor: int, head: bytes, size: int, file: Installed) -> str | No
     return _cut(descriptor, head, size, file) if head.startswith(b"\x7fELF") else _NO_ELF
 
 
-def _is_spared(problem: str, path: str, file: Installed) -> bool:
+def _is_spared(problem: str, path: str, tree: Tree, file: Installed) -> bool:
     """Whether the file is as it was recorded, and none that Python or a loader would take."""
     if problem not in (_EMPTY, _NO_ELF) or _EXTENSION.search(file.path):
         return False
     try:
-        size = os.stat(path).st_size
-        with open_regular(path) as stream:
+        size = os.stat(place := tree.place(path)).st_size
+        with open_regular(place) as stream:
             head = stream.read(_HEAD)
     except OSError:
         return False

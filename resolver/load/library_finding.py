@@ -51,7 +51,7 @@ def missing_library(
     if shadow is not None:
         path, leftover, folder = shadow
         lies = posixpath.dirname(places[0][0]) if places else None
-        way = f", or: {_to_cache(lies)}" if lies else ""
+        way = f", or: {_to_cache(lies, around)}" if lies else ""
         return Reason(
             code=Code.SHADOWED_LIBRARY,
             severity=severity,
@@ -90,7 +90,7 @@ def missing_library(
             needs=name,
             found=f"{around.shown(places[0][0])}, where the loader does not look",
             evidence=evidence,
-            remedy=f"{_to_path(lies)}, or: {_to_cache(lies)}",
+            remedy=f"{_to_path(lies, around)}, or: {_to_cache(lies, around)}",
         )
     brings = _brings(name, around)
     if brings is not None:
@@ -114,7 +114,7 @@ def missing_library(
             object=Named(system.title),
             member=member,
             needs=name,
-            found="not on this machine",
+            found="not in this image" if around.is_image else "not on this machine",
             evidence=f"{evidence}; {system.source}",
             remedy=system.remedy or None,
         )
@@ -132,15 +132,19 @@ def missing_library(
     )
 
 
-def _to_path(directory: str) -> str:
+def _to_path(directory: str, around: Surroundings) -> str:
     """What puts a directory before those that LD_LIBRARY_PATH holds already."""
+    if around.is_image:
+        return f"ENV LD_LIBRARY_PATH={directory}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
     rest = '"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"'
     return f"export LD_LIBRARY_PATH={shlex.quote(directory)}{rest}"
 
 
-def _to_cache(directory: str) -> str:
+def _to_cache(directory: str, around: Surroundings) -> str:
     """What makes every process find a directory's libraries."""
     line = f"echo {shlex.quote(directory)} > /etc/ld.so.conf.d/abilock.conf; ldconfig"
+    if around.is_image:
+        return f"RUN {line}"
     return str(Command.of("sudo", "sh", "-c", line))
 
 

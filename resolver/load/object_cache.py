@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from resolver.errors import DamagedData
+from resolver.load.tree import HERE, Tree
 from resolver.model.shared_object import SharedObject
 
 _FORMAT = 1
@@ -121,10 +122,11 @@ class DiskFiles:
     passed over, as the loader does; ``foreign`` says which machine they are for.
     """
 
-    def __init__(self, reader: Reader, store: ObjectStore, machine: str) -> None:
+    def __init__(self, reader: Reader, store: ObjectStore, machine: str, tree: Tree = HERE) -> None:
         self._reader = reader
         self._store = store
         self._machine = machine
+        self.tree = tree
         self._stats: dict[str, os.stat_result | None] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._recent: OrderedDict[str, SharedObject | None] = OrderedDict()
@@ -141,7 +143,7 @@ class DiskFiles:
         if path not in self._stats:
             result: os.stat_result | None = None
             try:
-                result = os.stat(path)
+                result = os.stat(self.tree.place(path))
             except OSError as error:
                 if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
                     self.failures[path] = error.strerror or str(error)
@@ -170,7 +172,7 @@ class DiskFiles:
         facts = self._store.get(key)
         if facts is None:
             try:
-                facts = self._reader(Path(path))
+                facts = self._reader(Path(self.tree.place(path)))
             except OSError as error:
                 self.failures[path] = error.strerror or str(error)
             except DamagedData as error:
@@ -198,10 +200,7 @@ class DiskFiles:
     def names(self, directory: str) -> Sequence[str]:
         """See ``preload.Directories``."""
         if directory not in self._names:
-            try:
-                self._names[directory] = tuple(sorted(os.listdir(directory)))
-            except OSError:
-                self._names[directory] = ()
+            self._names[directory] = self.tree.names(directory)
         return self._names[directory]
 
 

@@ -96,9 +96,13 @@ def examine(
     preload: PreloadRule | None,
     cuda_major: int | None,
     on_package: Callable[[Distribution], None] = lambda _: None,
+    mounted: bool = False,
 ) -> Examination:
-    """Load everything. Cost: 30 ms a member the first time, 2 ms once its facts are kept."""
-    missing_driver = [name for name in DRIVER if not _has(name, files, host)]
+    """Load everything. Cost: 30 ms a member the first time, 2 ms once its facts are kept.
+
+    ``mounted`` says that the driver's libraries come from elsewhere, whatever copies lie here.
+    """
+    missing_driver = [name for name in DRIVER if mounted or not _has(name, files, host)]
     base = Process(files, host, virtual=missing_driver)
     result = Examination(environment=environment, no_driver="libcuda.so.1" in missing_driver)
     if environment.python is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from resolver.load.distribution import Distribution
+from resolver.load.tree import HERE, Tree
 from resolver.model.version import parse_version
 
 
@@ -30,7 +31,7 @@ class Stale:
 
 
 def set_stale_aside(
-    distributions: Iterable[Distribution],
+    distributions: Iterable[Distribution], tree: Tree = HERE
 ) -> tuple[tuple[Distribution, ...], tuple[Stale, ...]]:
     """The distributions that are there, and the records that are not theirs.
 
@@ -49,7 +50,7 @@ def set_stale_aside(
             # Debian writes both forms of records; RECORD says more than what was found.
             kept.append(max(rows, key=lambda row: (row.info.endswith(".dist-info"), row.info)))
             continue
-        lost = {row.info: _lost(row) for row in rows}
+        lost = {row.info: _lost(row, tree) for row in rows}
         best, *rest = sorted(rows, key=_age, reverse=True)
         for row in rest:
             best = row if lost[row.info] < lost[best.info] else best
@@ -67,20 +68,20 @@ def set_stale_aside(
     return tuple(kept), tuple(stale)
 
 
-def _lost(distribution: Distribution) -> float:
+def _lost(distribution: Distribution, tree: Tree) -> float:
     """Which part of its recorded files is not there as recorded; all of it where none is named."""
     own = [
         file
         for file in distribution.files
         if not file.path.startswith((f"{distribution.info}/", "../"))
     ]
-    lost = sum(not _is_there(distribution.site, file.path, file.size) for file in own)
+    lost = sum(not _is_there(distribution.site, file.path, file.size, tree) for file in own)
     return lost / len(own) if own else 1.0
 
 
-def _is_there(site: str, path: str, size: int | None) -> bool:
+def _is_there(site: str, path: str, size: int | None, tree: Tree) -> bool:
     try:
-        found = os.stat(os.path.join(site, path)).st_size
+        found = os.stat(tree.place(os.path.join(site, path))).st_size
     except OSError:
         return False
     return size is None or found == size

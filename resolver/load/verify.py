@@ -16,6 +16,7 @@ from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
+from resolver.load.tree import Tree
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Reason, Severity
 
@@ -44,7 +45,7 @@ def verify(
         on_package(distribution)
         found = _Differing()
         for file in distribution.files:
-            _compare(distribution, file, found)
+            _compare(distribution, file, environment.tree, found)
         if names := [*found.gone, *found.changed]:
             grave = bool(found.gone) or any(map(_NATIVE.search, names))
             yield _reason(distribution, found, names, around, grave=grave)
@@ -75,13 +76,13 @@ def _reason(
     )
 
 
-def _compare(distribution: Distribution, file: Installed, found: _Differing) -> None:
+def _compare(distribution: Distribution, file: Installed, tree: Tree, found: _Differing) -> None:
     kind, _, wanted = (file.digest or "").partition("=")
     if kind != "sha256" or not wanted or file.path.startswith(_REWRITTEN):
         return
     place = os.path.join(distribution.site, file.path)
     try:
-        with open_regular(place) as stream:
+        with open_regular(tree.place(place)) as stream:
             hashed = hashlib.sha256()
             while block := stream.read(_BLOCK):
                 hashed.update(block)

@@ -19,7 +19,8 @@ class Report:
     which nothing, or too little, could be read. ``torch`` is the build that a lock's pin was taken
     to mean. ``fork`` names the extras and groups that are meant; a lock of several has the report
     of each in ``forks``, and what they found together is its own. One that is for machines of
-    another kind is ``elsewhere``, and counts for nothing.
+    another kind is ``elsewhere``, and counts for nothing. ``root`` is the directory that stands for
+    "/" of an environment's paths, where that is not this machine's.
     """
 
     prefix: str
@@ -35,6 +36,7 @@ class Report:
     fork: str = ""
     forks: tuple[Report, ...] = ()
     elsewhere: bool = False
+    root: str | None = None
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:

@@ -389,6 +389,7 @@ class CheckModel(_Model):
 
     version: Literal[1] = 1
     prefix: str
+    root: str | None = None
     kind: Literal["environment", "lock"]
     target: TargetModel | None
     verdict: Literal["ok", "degraded", "broken"]

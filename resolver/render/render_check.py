@@ -51,7 +51,8 @@ def check_head(report: Report) -> str:
     extent = (
         f"{counted(report.packages, 'package')}, {counted(report.members_checked, what)} checked"
     )
-    blocks = [f"{verdict_line(report)}; {extent}"]
+    first = f"{verdict_line(report)}; {extent}"
+    blocks = [first] if len(first) <= _WIDTH else [verdict_line(report), f"  {extent}"]
     if report.target is not None:
         blocks.append(f"  for {target_text(report.target)}".replace(", ,", ","))
     if report.torch is not None:
@@ -63,6 +64,7 @@ def check_head(report: Report) -> str:
 def verdict_line(report: Report) -> str:
     """``Broken: uv.lock does not load as a whole``."""
     what = f"{report.prefix} with {report.fork}" if report.fork else report.prefix
+    what = f"{what} in {report.root}" if report.root else what
     head = {
         "ok": f"Ok: {what} loads",
         "degraded": f"Degraded: {what} loads, and parts of it do not",
@@ -165,6 +167,7 @@ def check_model(report: Report) -> contract.CheckModel:
     """The document of ``check``."""
     return contract.CheckModel(
         prefix=report.prefix,
+        root=report.root,
         kind=report.kind,
         target=None if report.target is None else target_model(report.target),
         verdict=report.verdict,

@@ -24,8 +24,10 @@ from resolver.model.version import public_of
 from resolver.usecase import check_lock as locks
 from resolver.usecase.answer import Answer
 from resolver.usecase.check_environment import simulate
+from resolver.usecase.check_image import on_musl, open_image
 from resolver.usecase.session import Session
 from resolver.usecase.target_options import (
+    Wish,
     make_project_target,
     make_wish,
     with_machine,
@@ -97,16 +99,17 @@ def check_environment(
     place: Path | None,
     options: TargetOptions,
     *,
+    root: Path | None = None,
     full: bool = False,
     verify: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
 ) -> CheckResult:
     """Load an environment in simulation; without ``place`` the active one, else abilock's own.
 
-    ``full`` reads the device code of every library, ``verify`` compares every file with its hash in
-    RECORD. ``on_package`` is called before a package is
-    looked at. Raises UsageError for a place that is none, and for options that an environment
-    answers itself.
+    ``root`` is an image's unpacked root, see ``check_image``. ``full`` reads the device code of
+    every library, ``verify`` compares every file with its hash in RECORD. ``on_package`` is called
+    before a package is looked at. Raises UsageError for a place that is none, and for options that
+    an environment answers itself.
     """
     for name in ("python", "machine", "glibc"):
         if getattr(options, name) is not None:
@@ -117,6 +120,10 @@ def check_environment(
     world = session.world
     options = with_project(options, session.project)
     wish = make_wish(session.knowledge, options)
+    if root is not None:
+        return _check_image(
+            session, place, root, wish, options, full=full, verify=verify, on_package=on_package
+        )
     place, note = (place, None) if place is not None else _active(world)
     environment = load_environment(
         Path(os.path.normpath(world.cwd / place)),
@@ -141,6 +148,49 @@ def check_environment(
         notes=() if note is None else (note,),
         verify=verify,
     )
+    return CheckResult(report=report, environment=environment)
+
+
+def _check_image(
+    session: Session,
+    place: Path | None,
+    root: Path,
+    wish: Wish,
+    options: TargetOptions,
+    *,
+    full: bool,
+    verify: bool,
+    on_package: Callable[[Distribution], None],
+) -> CheckResult:
+    """Load an environment of an image in simulation; nothing of this machine counts but its files.
+
+    Without ``place`` the environment is looked for. Raises UsageError where there is none or it is
+    not plain which, and Undecided for what runs on musl.
+    """
+    world = session.world
+    environment, image, notes = open_image(
+        world.cwd / root, place, world.cwd, world.probe_host().machine
+    )
+    if image.musl is not None:
+        report = on_musl(environment, image, notes)
+    else:
+        report = simulate(
+            session.base,
+            environment,
+            image.host,
+            cuda=wish.cuda,
+            archs=wish.archs,
+            driver=wish.driver,
+            toolkit=wish.toolkit,
+            gpu=options.gpu,
+            cache=session.cache_dir,
+            environ={},
+            full=full,
+            on_package=on_package,
+            notes=notes,
+            verify=verify,
+            image=image,
+        )
     return CheckResult(report=report, environment=environment)
 
 

@@ -19,6 +19,7 @@ from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
 from resolver.host.dynamic_loader import probe_loader
+from resolver.host.image import Image, find_compiler
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.host.toolkit import find_nvcc
 from resolver.load.distribution import Distribution
@@ -42,6 +43,7 @@ from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import parse_version
 from resolver.solve.import_guard import guard_reason
+from resolver.usecase.check_image import check_cache
 from resolver.usecase.installed_build import built_for, check_build
 
 
@@ -61,16 +63,20 @@ def simulate(
     verify: bool = False,
     on_package: Callable[[Distribution], None] = lambda _: None,
     notes: tuple[str, ...] = (),
+    image: Image | None = None,
 ) -> Report:
-    """Load an environment in simulation, and say everything that is wrong with it."""
+    """Load an environment in simulation, and say everything that is wrong with it.
+
+    ``image`` is the root it lies in, where that is not this machine's; ``host`` is its own then.
+    """
     known = base.facts
     torch = environment.find(TORCH)
     torch_version = None if torch is None else parse_version(torch.version)
-    torch_cuda = None if torch is None else built_for(torch, TORCH)
+    torch_cuda = None if torch is None else built_for(torch, TORCH, environment.tree)
     target = _target(environment, host, cuda or torch_cuda, archs, driver, toolkit, gpu)
     major = torch_cuda.major if torch_cuda else None
     with closing(ObjectStore(cache)) as store:
-        files = DiskFiles(read_shared_object, store, host.machine)
+        files = DiskFiles(read_shared_object, store, host.machine, environment.tree)
         symbols = InstalledSymbols(base, files, host.machine)
         around = Surroundings.of(
             environment,
@@ -82,7 +88,7 @@ def simulate(
         examination = examine(
             environment,
             files,
-            probe_loader(),
+            probe_loader() if image is None else image.loader,
             roles=_roles(
                 base.load_rules,
                 archs,
@@ -95,6 +101,7 @@ def simulate(
             preload=None if torch_version is None else find_rule(base.preloads, torch_version),
             cuda_major=major,
             on_package=on_package,
+            mounted=image is not None,
         )
         symbols.torch = examination.torch_process
         files.forget()
@@ -113,7 +120,11 @@ def simulate(
             *check_toolkit(
                 environment,
                 around,
-                lambda: find_nvcc(environment.prefix, environment.path, environ),
+                lambda: (
+                    find_nvcc(environment.prefix, environment.path, environ)
+                    if image is None
+                    else find_compiler(environment.tree, environment.prefix, environment.path)
+                ),
             ),
         ]
         findings += _guarded(environment, known.guards, torch, torch_cuda)
@@ -127,12 +138,21 @@ def simulate(
             drivers = DriverNeeds(base.driver_functions, known, driver=driver, cuda=cuda)
             findings += check_driver(examination, files, around, drivers)
         findings += check_build(
-            known, target, torch, archs=archs, wished=cuda is not None, by_bytes=by_bytes
+            known,
+            target,
+            torch,
+            environment.tree,
+            archs=archs,
+            wished=cuda is not None,
+            by_bytes=by_bytes,
         )
+        if image is not None:
+            findings += check_cache(image)
         if verify:
             findings += verify_files(environment, around, on_package)
     return Report(
         prefix=environment.prefix,
+        root=environment.tree.root,
         kind="environment",
         target=target,
         findings=_ordered(findings),
@@ -142,7 +162,7 @@ def simulate(
         notes=(
             *notes,
             *environment.notes,
-            *_notes(examination, target, cuda, torch_cuda),
+            *_notes(examination, target, cuda, torch_cuda, image),
             *_unread(device),
         ),
     )
@@ -179,7 +199,9 @@ def _guarded(
         version = None if found is None else parse_version(found.version)
         if found is None or version is None:
             continue
-        cuda = built_for(found, guard.project) if guard.speaks_for(version) else None
+        cuda = (
+            built_for(found, guard.project, environment.tree) if guard.speaks_for(version) else None
+        )
         if cuda is not None and guard.refuses(cuda, torch_cuda):
             yield guard_reason(guard, found.release, cuda, torch.release, torch_cuda)
 
@@ -225,6 +247,7 @@ def _notes(
     target: Target | None,
     cuda: CudaVersion | None,
     torch_cuda: CudaVersion | None,
+    image: Image | None,
 ) -> list[str]:
     notes = []
     if examination.unjudged:
@@ -233,6 +256,9 @@ def _notes(
     if examination.no_driver and examination.environment.find(TORCH) is not None:
         notes.append(
             "this machine has no NVIDIA driver: libcuda.so.1 is taken as there and complete"
+            if image is None
+            else "libcuda.so.1 is taken as there and complete: the container runtime mounts the "
+            "machine's; --driver judges that one"
         )
     if cuda is None and torch_cuda is not None:
         notes.append(f"CUDA {torch_cuda} is the one that the installed torch was built for")

@@ -21,6 +21,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from resolver.errors import AbilockError, UsageError
+from resolver.host.image import probe_image
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
@@ -90,8 +91,11 @@ def check_place(path: Path) -> None:
 def freeze(session: Session, environment: Environment) -> FreezeResult:
     """The lock of ``environment``. Cost: two or three range requests a package."""
     tags = CudaVersion.tags_of(parse_version(each.version) for each in environment.distributions)
+    machine = session.world.probe_host().machine
+    if environment.tree.root is not None:
+        machine = probe_image(environment.tree, environment.python, "3", machine).host.machine
     with session.connect(tags) as connection:
-        return freeze_with(connection, environment, session.world.probe_host().machine)
+        return freeze_with(connection, environment, machine)
 
 
 def freeze_with(connection: Connection, environment: Environment, machine: str) -> FreezeResult:

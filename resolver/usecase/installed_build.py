@@ -16,6 +16,7 @@ from packaging.version import Version
 from resolver.compat.target_rules import TargetRules
 from resolver.files import read_start
 from resolver.load.distribution import Distribution
+from resolver.load.tree import HERE, Tree
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CUDA_TAG, Arch, CudaVersion
@@ -36,9 +37,9 @@ _OTHER = re.compile(r"(?m)^(?:hip|xpu|rocm)\s*(?::[^=]*)?=\s*['\"]")
 _CPU = "cpu"
 
 
-def built_for(distribution: Distribution, package: str) -> CudaVersion | None:
+def built_for(distribution: Distribution, package: str, tree: Tree = HERE) -> CudaVersion | None:
     """The CUDA release that a package was built for, by its ``version.py``; None for the CPU."""
-    text = _version_py(distribution, package)
+    text = _version_py(distribution, package, tree)
     match = _CUDA.search(text) or _LOCAL.search(text)
     try:
         if match:
@@ -49,12 +50,12 @@ def built_for(distribution: Distribution, package: str) -> CudaVersion | None:
     return None if version is None else CudaVersion.from_local(version.local)
 
 
-def is_cpu_build(torch: Distribution) -> bool:
+def is_cpu_build(torch: Distribution, tree: Tree = HERE) -> bool:
     """Whether the installed torch was built for no accelerator at all."""
     version = parse_version(torch.version)
     if version is not None and version.local is not None:
         return version.local == _CPU
-    text = _version_py(torch, TORCH)
+    text = _version_py(torch, TORCH, tree)
     return bool(_NONE.search(text)) and not _OTHER.search(text)
 
 
@@ -62,6 +63,7 @@ def check_build(
     known: Knowledge,
     target: Target | None,
     torch: Distribution | None,
+    tree: Tree,
     *,
     archs: Collection[Arch],
     wished: bool,
@@ -72,11 +74,15 @@ def check_build(
     ``wished`` says that a CUDA release was asked for. ``by_bytes`` is what the device code of the
     libraries says, better than what is known of a build.
     """
-    cpu = torch is not None and is_cpu_build(torch)
+    cpu = torch is not None and is_cpu_build(torch, tree)
     if target is not None:
         rules = TargetRules(known, target)
         needs = [] if cpu and not wished else [*rules.target_needs()]
-        if torch is not None and (wished or not cpu) and (file := _as_file(rules, torch, cpu)):
+        if (
+            torch is not None
+            and (wished or not cpu)
+            and (file := _as_file(rules, torch, tree, cpu))
+        ):
             needs += rules.candidate_needs(file, None)
         for need in needs:
             if need.reason is not None and not superseded(need.reason, by_bytes):
@@ -85,10 +91,10 @@ def check_build(
         yield _leaves_idle(torch, archs)
 
 
-def _as_file(rules: TargetRules, torch: Distribution, cpu: bool) -> Artifact | None:
+def _as_file(rules: TargetRules, torch: Distribution, tree: Tree, cpu: bool) -> Artifact | None:
     """The installed torch as the file it was: of a build that nobody curated its CUDA alone."""
     version = parse_version(torch.version)
-    cuda = built_for(torch, TORCH)
+    cuda = built_for(torch, TORCH, tree)
     if version is None or (cuda is None and not cpu):
         return None
     said = str(cuda) if cuda else _CPU
@@ -121,8 +127,9 @@ def _leaves_idle(torch: Distribution, archs: Collection[Arch]) -> Reason:
     )
 
 
-def _version_py(distribution: Distribution, package: str) -> str:
+def _version_py(distribution: Distribution, package: str, tree: Tree) -> str:
     try:
-        return read_start(Path(distribution.site, package, "version.py"), 1 << 16)
+        place = tree.place(Path(distribution.site, package, "version.py"))
+        return read_start(place, 1 << 16)
     except OSError:
         return ""

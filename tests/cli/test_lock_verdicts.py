@@ -56,7 +56,8 @@ def test_the_headline_names_the_build_of_torch(run: Run, place: Path) -> None:
     (place / "r.txt").write_text("torch==2.9.1\n", encoding="utf-8")
     result = run("check", "r.txt", "--cuda", "12.8", "--arch", "sm90", *PLATFORM)
     assert result.code == 0
-    assert result.out.splitlines()[1:3] == [
+    assert result.out.splitlines()[1:4] == [
+        "  1 package, 0 wheels checked",
         "  for CUDA 12.8, sm_90, Python 3.12, Linux x86_64 with glibc 2.35",
         "  judged with torch 2.9.1 for CUDA 12.8 (default)",
     ]

@@ -121,18 +121,16 @@ def sha256_of(name: str) -> str:
 
 def headline(run: Any, name: str) -> str:
     done: Result = run("check", name, *TARGET, "--offline", "--wheelhouse", "wheels")
-    return done.out.splitlines()[0]
+    return done.out.splitlines()[0].partition(";")[0]
 
 
 def test_the_headline_says_what_was_not_judged(check: Any, run: Any) -> None:
     check("requirements.txt", "beta==2.0\nunheard-of==1.0\n")
     assert headline(run, "requirements.txt") == (
-        "Ok, as far as it could be judged: 1 package was not; 2 packages, 0 wheels checked"
+        "Ok, as far as it could be judged: 1 package was not"
     )
     check("requirements.txt", "beta==2.0\n")
-    assert headline(run, "requirements.txt") == (
-        "Ok: requirements.txt loads; 1 package, 0 wheels checked"
-    )
+    assert headline(run, "requirements.txt") == ("Ok: requirements.txt loads")
 
 
 @pytest.mark.parametrize("lock", ["requirements.txt", "poetry.lock", "pylock.toml"])
@@ -153,7 +151,7 @@ def test_another_file_of_that_name_does_not_stand_in(check: Any, run: Any, lock:
     assert finding["found"] == (
         "old-1.0-py3-none-any.whl of that version, with another sha256: not judged by that"
     )
-    assert headline(run, lock).startswith("Ok, as far as it could be judged: 1 package was not; ")
+    assert headline(run, lock) == "Ok, as far as it could be judged: 1 package was not"
 
 
 def test_the_file_of_the_hash_is_judged(check: Any) -> None:
@@ -270,7 +268,7 @@ def test_what_bytes_and_a_report_say_is_told_once() -> None:
 
 def test_a_remark_of_a_judged_file_is_no_doubt(check: Any, run: Any) -> None:
     check("requirements.txt", "alpha==1.0\nbeta==1.0\n")
-    assert headline(run, "requirements.txt").startswith("Ok: requirements.txt loads; 2 packages")
+    assert headline(run, "requirements.txt") == "Ok: requirements.txt loads"
 
 
 # what an installer builds
@@ -295,8 +293,8 @@ def test_a_source_distribution_is_a_warning(check: Any, run: Any, name: str, has
     assert (done.code, findings(done)) == (0, [("sdist-only", "warning", f"{name} 1.0")])
     [finding] = done.json("check")["findings"]
     assert finding["found"] == f"{name}-1.0.tar.gz: built from source, not judged"
-    assert headline(run, "requirements.txt").startswith(
-        "Ok, as far as it could be judged: 1 package was not; "
+    assert headline(run, "requirements.txt") == (
+        "Ok, as far as it could be judged: 1 package was not"
     )
 
 

@@ -68,9 +68,10 @@ def test_a_broken_environment(run: Any, tmp_path: Path) -> None:
     done = run("check", world.prefix)
     assert done.code == 1
     lines = done.out.splitlines()
-    assert lines[0] == (
-        f"Broken: {world.prefix} does not load as a whole; 3 packages, 3 shared objects checked"
-    )
+    assert lines[:2] == [
+        f"Broken: {world.prefix} does not load as a whole",
+        "  3 packages, 3 shared objects checked",
+    ]
     assert "missing-library: ext 1.0" in lines
     assert "  needs       libodd.so.9" in lines
     document = run("check", world.prefix, "--format", "json").json("check")
