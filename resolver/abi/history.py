@@ -20,6 +20,9 @@ from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Grade
 from resolver.model.version import public_of
 
+# Names whose mask is kept: releases of one package need the same ones.
+_MOST_KEPT = 1 << 15
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class BuildFile:
@@ -85,6 +88,7 @@ class History:
         self.masks = masks
         self.libraries = libraries
         self.table = table
+        self._mask_of: dict[str, int] = {}
 
     @classmethod
     def from_columns(cls, columns: Iterable[tuple[TorchBuild, Mapping[str, str]]]) -> Self:
@@ -113,9 +117,14 @@ class History:
         return (1 << len(self.builds)) - 1
 
     def mask(self, name: str) -> int:
-        """The builds that export ``name``; 0 where none does. Cost: some 10 microseconds."""
-        index = self.table.find(name)
-        return self.masks[self.table.masks[index]] if index >= 0 else 0
+        """The builds that export ``name``; 0 where none does. Cost: some 10 microseconds, once."""
+        known = self._mask_of.get(name)
+        if known is None:
+            if len(self._mask_of) >= _MOST_KEPT:
+                self._mask_of.clear()
+            index = self.table.find(name)
+            known = self._mask_of[name] = self.masks[self.table.masks[index]] if index >= 0 else 0
+        return known
 
     def library(self, name: str) -> str | None:
         """The library of torch that exports ``name``, such as ``libc10.so``; None where none does.

@@ -21,8 +21,8 @@ from resolver.abi.load_rules import (
     find_load,
     python_of,
 )
-from resolver.abi.symbol import is_torch_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
+from resolver.abi.wheel_symbols import symbols_of
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
 from resolver.model.release import release_of
@@ -231,50 +231,31 @@ def link_wheel(
     archs: Iterable[Arch] = (),
     python: str | None = None,
 ) -> WheelLink:
-    """Judge one wheel against all builds of a machine. Cost: a few milliseconds.
+    """Judge one wheel against all builds of a machine. Cost: a few milliseconds the first time.
 
     ``python`` is the interpreter that is meant, such as ``312``, by default the wheel's own.
 
     Symbols that another member of the wheel defines are no needs of torch.
     """
     rules = tuple(rules)
-    own: set[str] = set()
-    for member in wheel.members:
-        if member.facts is not None:
-            own.update(member.facts.defined)
-    masks: dict[str, int] = {}
-    links: list[MemberLink] = []
     release = release_of(wheel.filename)
     python = python or python_of(wheel.filename)
-    for member in wheel.members:
-        names = member.facts.undefined if member.facts is not None else frozenset()
-        symbols, unowned = [], []
-        mask = history.all_builds
-        for name in sorted(name for name in names if name not in own and may_be_torchs(name)):
-            found = masks.get(name)
-            if found is None:
-                found = history.mask(name)
-            if not found and not is_torch_symbol(name):
-                unowned.append(name)
-                continue
-            masks[name] = found
-            mask &= found
-            symbols.append(name)
-        links.append(
-            MemberLink(
-                member=member,
-                load=find_load(rules, release, member.path, python),
-                symbols=tuple(symbols),
-                mask=mask,
-                unowned=tuple(unowned),
-            )
-        )
+    needs = symbols_of(wheel, history)
     builds = sum(1 << i for i, build in enumerate(history.builds) if build.machine == machine)
     return WheelLink(
         wheel=wheel,
         history=history,
-        members=tuple(links),
-        masks=masks,
+        members=tuple(
+            MemberLink(
+                member=member,
+                load=find_load(rules, release, member.path, python),
+                symbols=need.symbols,
+                mask=need.mask,
+                unowned=need.unowned,
+            )
+            for member, need in zip(wheel.members, needs.members, strict=True)
+        ),
+        masks=needs.masks,
         builds=builds,
         archs=tuple(archs),
     )

@@ -11,6 +11,7 @@ an identifier; what stands before them says what kind of name it is.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from resolver.abi.demangle import demangle
 
@@ -71,6 +72,7 @@ def mentions_torch(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1 << 14)  # releases of one package need the same names
 def may_be_torchs(name: str) -> bool:
     """Whether a symbol is torch's, or is where torch exports it: what a history has to hold."""
     return is_torch_symbol(name) or mentions_torch(name)

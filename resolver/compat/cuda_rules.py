@@ -8,7 +8,9 @@ All functions are pure; those that judge return None, or the Reason against it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
@@ -16,6 +18,7 @@ from resolver.model.knowledge import Build, CudaRelease
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Subject
 from resolver.model.target import driver_text
+from resolver.model.version import public_of
 
 Releases = Mapping[CudaVersion, CudaRelease]
 
@@ -180,12 +183,18 @@ def builds_serving(
         and any(runs_on(code, arch) for code in build.codes)
     ]
 
-    def order(build: Build) -> tuple[bool, list[Version], CudaVersion, str]:
-        same = near is not None and build.versions.contains(near.public, prereleases=True)
-        floors = sorted(Version(s.version) for s in build.versions if s.operator == ">=")
-        return (same, floors, build.cuda or CudaVersion(0, 0), build.id)
+    public = None if near is None else public_of(near)
+
+    def order(build: Build) -> tuple[bool, tuple[Version, ...], CudaVersion, str]:
+        same = public is not None and build.versions.contains(public, prereleases=True)
+        return (same, _floors(build.versions), build.cuda or CudaVersion(0, 0), build.id)
 
     return tuple(sorted(found, key=order, reverse=True))
+
+
+@lru_cache(maxsize=1 << 10)
+def _floors(versions: SpecifierSet) -> tuple[Version, ...]:
+    return tuple(sorted(Version(s.version) for s in versions if s.operator == ">="))
 
 
 def packaged_floor(releases: Releases, cuda: CudaVersion) -> Version | None:

@@ -26,7 +26,7 @@ from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
 from resolver.model.stack import TORCH
 from resolver.model.target import Target, driver_text
-from resolver.model.version import version_of
+from resolver.model.version import public_of, version_of
 
 # The wheels whose version is a CUDA release, and which a CUDA build of torch pins.
 _RUNTIMES = frozenset(
@@ -59,6 +59,7 @@ class TargetRules:
         for build in knowledge.builds:
             if build.machine == target.machine:
                 self._builds[build.project].append(build)
+        self._build_of: dict[tuple[NormalizedName, Version, str], Build | None] = {}
         self._target_needs: tuple[HostNeed, ...] | None = None
         self._at_sight: dict[tuple[str, str, str | None], tuple[HostNeed, ...]] = {}
 
@@ -85,14 +86,23 @@ class TargetRules:
 
     def build_of(self, artifact: Artifact) -> Build | None:
         """The curated fact about this file's build, None where there is none."""
-        for build in self._builds.get(artifact.name, ()):
-            if (
-                build.local == artifact.version.local
-                and (build.channel is None or build.channel == artifact.channel)
-                and build.versions.contains(artifact.version.public, prereleases=True)
-            ):
-                return build
-        return None
+        builds = self._builds.get(artifact.name)
+        if builds is None:
+            return None
+        key = (artifact.name, artifact.version, artifact.channel)
+        if key not in self._build_of:
+            local, public = artifact.version.local, public_of(artifact.version)
+            self._build_of[key] = next(
+                (
+                    build
+                    for build in builds
+                    if build.local == local
+                    and (build.channel is None or build.channel == artifact.channel)
+                    and build.versions.contains(public, prereleases=True)
+                ),
+                None,
+            )
+        return self._build_of[key]
 
     def grade_of(self, artifact: Artifact) -> Grade | None:
         """How well a file's CUDA and device code are known unread; None where nothing is."""

@@ -109,14 +109,24 @@ class WheelReader:
         key = key_of(artifact)
         with self._lock:
             future = self._futures.get(key)
+        if future is not None:
+            return future
+        known: Future[WheelFacts | None] = Future()  # what is at hand needs no thread
+        try:
+            facts = self._known(artifact)
+        except AbilockError as error:
+            known.set_exception(error)
+        else:
+            known.set_result(facts)
+        with self._lock:
+            future = self._futures.get(key)
+            if future is None and (known.exception() is not None or known.result() is not None):
+                future = self._futures[key] = known
             if future is None:
                 future = self._futures[key] = self._workers.submit(self._load, artifact)
             return future
 
     def _load(self, artifact: Artifact) -> WheelFacts | None:
-        known = self._known(artifact)
-        if known is not None:
-            return known
         try:
             return self._read(artifact)
         except (AbilockError, OSError) as error:

@@ -162,12 +162,14 @@ class DeclaredPair:
     def is_of(self, extension: Artifact) -> bool:
         """Whether it speaks of this file."""
         return extension.name == self.project and self.versions.contains(
-            extension.version.public, prereleases=True
+            public_of(extension.version), prereleases=True
         )
 
     def holds(self, extension: Artifact, torch: Artifact) -> bool:
         """Whether it speaks for these two files."""
-        return self.is_of(extension) and self.torch.contains(torch.version.public, prereleases=True)
+        return self.is_of(extension) and self.torch.contains(
+            public_of(torch.version), prereleases=True
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

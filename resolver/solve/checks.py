@@ -13,6 +13,7 @@ from resolver.model.reason import Grade
 from resolver.model.release import Named
 from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
+from resolver.model.version import public_of
 from resolver.solve.workspace import Workspace
 
 _CPU = "cpu"
@@ -123,7 +124,7 @@ def build_of(knowledge: Knowledge, artifact: Artifact, machine: str) -> Build | 
             and build.machine == machine
             and build.local == artifact.version.local
             and (build.channel is None or build.channel == artifact.channel)
-            and build.versions.contains(artifact.version.public, prereleases=True)
+            and build.versions.contains(public_of(artifact.version), prereleases=True)
         ):
             return build
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
@@ -19,6 +20,7 @@ from resolver.model.stack import TORCH
 from resolver.model.version import public_of
 from resolver.solve.candidate import AnyCandidate, Candidate, HostFact, Need, Same, Wanted
 from resolver.solve.file_reason import placeholder
+from resolver.solve.matches import Matches
 from resolver.solve.phantom import find_phantoms
 from resolver.solve.problem import Problem, accepts, names_exactly, names_one, ordered
 from resolver.solve.propagate import Cause, Forced
@@ -35,7 +37,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
     """Answers resolvelib from a workspace; deterministic for equal answers of the index.
 
     ``dead`` holds candidates that no solution has, each with the need of it that nothing
-    satisfies; it outlives a restart of the search. ``forced`` is what every solution has.
+    satisfies; it outlives ``restart``. ``forced`` is what every solution has.
     ``withheld`` says that a pre-release was passed over that another requirement may ask for: what
     rests on that is no proof.
     """
@@ -51,8 +53,15 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self._order: dict[str, int] = {}
         self._satisfied: dict[tuple[int, int], tuple[bool, Need, AnyCandidate]] = {}
         self._named: dict[int, tuple[bool, Need]] = {}
+        self._matches: dict[tuple[object, ...], tuple[Matches, Sequence[Need]]] = {}
         self._roots = {need.identifier: rank for rank, need in enumerate(ordered(problem.roots))}
         self._wanted_by: dict[str, list[Cause]] = defaultdict(list)
+
+    def restart(self) -> None:
+        """Begin a search of the same problem; what died stays dead."""
+        self.forced = Forced()
+        self._order.clear()
+        self._wanted_by.clear()
 
     # propagation's questions
 
@@ -67,11 +76,25 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
             if not any(isinstance(need, HostNeed) and need.reason for need in needs):
                 yield HostFact(identifier)
             return
+        if self._problem.hope:  # what may exist besides becomes more on the way
+            found = self._candidates(identifier, needs, anyhow=anyhow)
+            yield from (candidate for candidate in found if candidate not in self.dead)
+            return
+        # The values are kept, so an id stays theirs.
+        key = (identifier, anyhow, *map(id, needs))
+        known = self._matches.get(key)
+        if known is None:
+            needs = tuple(needs)
+            make = partial(self._candidates, identifier, needs, anyhow=anyhow)
+            known = self._matches[key] = (Matches(make, self.dead), needs)
+        yield from known[0]
+
+    def _candidates(
+        self, identifier: str, needs: Sequence[Need], *, anyhow: bool
+    ) -> Iterator[Candidate]:
         project, _, extra = identifier.partition("[")
         for artifact in self._matching(NormalizedName(project), needs, anyhow=anyhow):
-            candidate = Candidate.of(artifact, NormalizedName(extra[:-1]) if extra else None)
-            if candidate not in self.dead:
-                yield candidate
+            yield Candidate.of(artifact, NormalizedName(extra[:-1]) if extra else None)
 
     def dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:
         """What a candidate requires; host needs first, since they need no metadata."""

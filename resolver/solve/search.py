@@ -82,21 +82,19 @@ def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
 def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
     dead: dict[AnyCandidate, Need] = {}
     ledger = _Ledger()
-    withheld = False
+    provider = Provider(workspace, problem, dead)
     while True:
-        provider = Provider(workspace, problem, dead)
+        provider.restart()
         forced = provider.forced = propagate(provider, problem.roots)
         failure = Failure(causes=(), forced=forced, dead=dead, rejected=tuple(ledger.rejected))
-        withheld = withheld or provider.withheld
         if forced.conflict is not None:
             causes = tuple(forced.causes[forced.conflict])
             trail = forced.trail(causes)
-            return replace(failure, causes=causes, trail=trail, proven=not withheld)
+            return replace(failure, causes=causes, trail=trail, proven=not provider.withheld)
         resolver: Resolver[Need, AnyCandidate, str] = Resolver(provider, ledger)
         try:
             result = resolver.resolve(problem.roots, max_rounds=_MAX_ROUNDS)
         except Restart:
-            withheld = withheld or provider.withheld
             continue  # each adds to the dead, so this ends
         except ResolutionImpossible as error:
             causes = tuple(Cause(info.requirement, info.parent) for info in error.causes)
