@@ -15,7 +15,7 @@ from resolver.model.release import Named, Release
 from resolver.model.version import version_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.catalog import Catalog, Rejection
-from resolver.solve.phantom import not_shown, some_versions
+from resolver.solve.phantom import find_phantoms, not_shown, some_versions
 from resolver.solve.problem import Problem
 from resolver.solve.propagate import Cause
 from resolver.solve.provider import Provider
@@ -41,7 +41,21 @@ def absent(workspace: Workspace, problem: Problem, need: Need) -> list[Reason]:
         if [reason.code for reason in told] == [Code.PRE_RELEASE] and finals:
             return _by_code(finals)
         return told
-    return _by_code(rejected) or [_nothing(workspace, need, catalog)]
+    return _by_code(rejected) or _by_name(workspace, need) or [_nothing(workspace, need, catalog)]
+
+
+def _by_name(workspace: Workspace, need: Wanted) -> list[Reason]:
+    """What the local version of a file says against it that nothing shows; empty where it may do.
+
+    ``torch==2.9.1+cpu`` has no CUDA, whether a snapshot holds that file or not.
+    """
+    found: dict[Reason, None] = {}
+    for phantom in find_phantoms(workspace, need.project, [need.specifier]):
+        unmet = [n.reason for n in workspace.rules.candidate_needs(phantom, None) if n.reason]
+        if not unmet:
+            return []
+        found.update(dict.fromkeys(unmet))
+    return list(found)
 
 
 def _by_code(rejected: Iterable[Rejection]) -> list[Reason]:

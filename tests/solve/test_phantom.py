@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes import FakeIndex, verdict
+from resolver.model.host_need import CUDA, HostNeed
+from tests.support.fakes import FakeIndex, FakeRules, make_reason, verdict
 
 
 @pytest.mark.parametrize("named", ["1.0b2", "1.0.post1", "1.0.dev3", "1!2.0rc1.post2", "1.0"])
@@ -13,3 +14,13 @@ def test_a_version_of_any_form_may_be_named(operator: str, named: str) -> None:
     """mooncake-transfer-engine==0.3.13.post1 without a network was a traceback."""
     index = FakeIndex("a 1\nb 0.9 snapshot:2026-01-01")
     assert verdict(index, "a==1", f"b{operator}{named}").verdict == "unknown"
+
+
+def test_a_build_is_judged_by_its_name_where_no_snapshot_holds_it() -> None:
+    """torch==2.9.1+cpu was unknown for CUDA 13: a CPU build, whatever is in it."""
+    reason = make_reason("cuda-mismatch", "a 1+cpu")
+    rules = FakeRules(needs={"a 1+cpu": (HostNeed(CUDA, "cpu", "a 1+cpu", reason),)})
+    index = FakeIndex("a 1 snapshot:2026-01-01")
+    judged = verdict(index, "a==1+cpu", rules=rules)
+    assert (judged.verdict, judged.reasons) == ("rejected", (reason,))
+    assert verdict(index, "a==1+cu999", rules=rules).verdict == "unknown"
