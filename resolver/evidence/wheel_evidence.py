@@ -126,6 +126,8 @@ class WheelEvidence:
 
     def needs(self, artifact: Artifact, metadata: Metadata) -> tuple[HostNeed | Bound, ...]:
         """What the bytes need of CUDA, of the GPUs and of torch, or that they be read."""
+        if artifact.name == TORCH:
+            self._torch_needs.note(artifact, metadata)
         if not self._is_read(artifact, metadata):
             return tuple(project_need(artifact, self._target)) if artifact.is_native else ()
         read = self._read(artifact)

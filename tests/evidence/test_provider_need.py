@@ -13,7 +13,7 @@ from resolver.evidence.provider_need import ProviderNeeds
 from resolver.evidence.torch_need import TorchNeeds
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Grade
-from tests.evidence.world import file, member
+from tests.evidence.world import file, member, metadata
 from tests.support.fakes import make_target
 from tests.support.named import named
 
@@ -128,3 +128,14 @@ def test_an_nccl_that_torch_does_not_load_with(torch: str, nccl: str, refused: b
     if refused:
         assert reasons[0].symbols == ("ncclCommWindowDeregister", "ncclCommWindowRegister")
         assert reasons[0].grade is Grade.INFERRED  # not the very file that was read
+
+
+def test_a_torch_that_was_not_read_was_built_with_what_it_pins() -> None:
+    """torch 2.13.0+cu126 pins an NCCL that lacks what the public build for CUDA 13 needs."""
+    judge = TorchNeeds(BASE.pack, needs(cuda="12.6"))
+    name = canonicalize_name("nvidia-nccl-cu12")
+    torch, held = file("torch", "2.13.0+cu126"), {name: wheel(name, "2.29.3")}
+    assert [str(reason.object) for reason in judge.reasons(torch, held)] == [f"{name} 2.29.3"]
+    judge.note(torch, metadata(torch, f"{name}==2.29.3"))
+    assert judge.reasons(torch, held) == ()
+    assert judge.reasons(torch, {name: wheel(name, "2.23.4")}) != ()
