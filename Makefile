@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PARALLEL := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage test-live test-real check bench clean
+.PHONY: help demo test coverage test-live test-real fuzz check bench clean
 
 help:
 	@echo 'make demo       create $(VENV) and lock the default stack: CUDA 13.0, SM120'
@@ -15,6 +15,7 @@ help:
 	@echo 'make coverage   the same with many examples a property and branch coverage: slower'
 	@echo 'make test-live  the tests that read the package index'
 	@echo 'make test-real  the tests that build real environments (several GB, by hand)'
+	@echo 'make fuzz       every reader of outside input under atheris, SECONDS=5 each'
 	@echo 'make check      formatter, linter, types, layers, compatibility database'
 	@echo 'make bench      measure beside uv and plain Python'
 	@echo 'make clean      remove $(VENV) and what the tools leave behind'
@@ -45,6 +46,10 @@ test-live: $(VENV)/.ready-dev
 
 test-real: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m real
+
+fuzz: $(VENV)/.ready-dev
+	$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),5)
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
