@@ -11,6 +11,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -109,14 +110,21 @@ def _kept_on_disk(directory: Path | None, part: str, origin: bytes, make: Callab
 
 def _origin(files: Iterable[Path]) -> bytes:
     """What the facts are made from and by: the bytes of the files, and the state of the code."""
-    digest = sha256(f"{__version__} {packaging.__version__}".encode())
-    for name in ("model", "compat"):
-        for path in sorted((_PACKAGE / name).glob("*.py")):
-            state = path.stat()
-            digest.update(f"{path.name} {state.st_size} {state.st_mtime_ns}\n".encode())
+    digest = sha256(_code())
     for path in files:
         with suppress(OSError):
             data = read_regular(path)
             digest.update(f"{path} {len(data)}\n".encode())
             digest.update(data)
     return digest.digest()
+
+
+@lru_cache(maxsize=1)
+def _code() -> bytes:
+    """The state of the code that makes facts: what this process runs, so once."""
+    lines = [f"{__version__} {packaging.__version__}"]
+    for name in ("model", "compat"):
+        for path in sorted((_PACKAGE / name).glob("*.py")):
+            state = path.stat()
+            lines.append(f"{path.name} {state.st_size} {state.st_mtime_ns}")
+    return "\n".join(lines).encode()

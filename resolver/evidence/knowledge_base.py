@@ -14,13 +14,13 @@ from resolver.compat.kept_facts import kept, kept_bytes
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
-from resolver.model.message import Message, Soname
 
 if TYPE_CHECKING:
     from resolver.abi.bundled_evidence import EvidencePack
     from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
     from resolver.abi.provider import ProviderHistory
+    from resolver.model.message import Message, Soname
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Literal
 from packaging.version import Version
 
 from resolver.abi.load_rules import MemberLoad, by_torch, choice_for_gpu, choices_of
-from resolver.load.simulation import MemberRole
+from resolver.load.member_role import MemberRole
 from resolver.model.cuda import Arch, CudaVersion
 
 

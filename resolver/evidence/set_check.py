@@ -11,10 +11,10 @@ from packaging.version import Version
 from resolver.abi.link import WheelLink
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
-from resolver.load.preload import find_rule
 from resolver.load.set_closure import WheelInSet, WheelMember
 from resolver.load.wheel_set import check_set
 from resolver.model.artifact import Artifact
+from resolver.model.load_knowledge import find_rule
 from resolver.model.reason import Reason
 from resolver.model.release import Release
 from resolver.model.stack import TORCH

@@ -23,7 +23,6 @@ from resolver.index.http import OFFLINE_HINT, HttpClient
 from resolver.index.metadata import check_names, fetch_metadata, load_metadata
 from resolver.index.page_reader import PageReader
 from resolver.index.response_body import LARGEST
-from resolver.index.sdist_metadata import SDIST_LIMIT, load_sdist_metadata, read_sdist_metadata
 from resolver.index.settings import Settings
 from resolver.index.thread_pool import Workers
 from resolver.model.artifact import Artifact, Listing, Metadata
@@ -295,6 +294,8 @@ class ChannelIndex:
             if recorded is not None:
                 return check_names(recorded, artifact)
         if artifact.path is not None and artifact.kind == "sdist":
+            from resolver.index.sdist_metadata import load_sdist_metadata
+
             return load_sdist_metadata(artifact)
         if artifact.path is not None:
             return load_metadata(artifact)
@@ -320,6 +321,8 @@ class ChannelIndex:
                 hint="run once without --offline" if self._offline else None,
             )
         if artifact.kind == "sdist":
+            from resolver.index.sdist_metadata import SDIST_LIMIT, read_sdist_metadata
+
             content = self._http.get(artifact.url, limit=SDIST_LIMIT).body
             metadata = read_sdist_metadata(artifact, content)
         else:

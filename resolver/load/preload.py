@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from packaging.version import Version
-
 from resolver.load.process import Loaded, MissingLibrary, Process
 from resolver.model.load_knowledge import Preload, PreloadRule
 
@@ -41,12 +39,6 @@ class Directories(Protocol):
     def names(self, directory: str) -> Sequence[str]:
         """The names in a directory, sorted; empty where there is none that can be read."""
         ...
-
-
-def find_rule(rules: Sequence[PreloadRule], version: Version) -> PreloadRule | None:
-    """The rule for one release of torch, None for one older than all; the last row is open."""
-    public = Version(version.base_version)
-    return next((r for r in rules if r.versions.contains(public, prereleases=True)), None)
 
 
 def import_torch(

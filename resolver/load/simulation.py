@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.library_search import LoaderHost
+from resolver.load.member_role import MemberRole
 from resolver.load.preload import TorchImport, import_torch
 from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
 from resolver.model.load_knowledge import PreloadRule
@@ -31,23 +32,6 @@ _TAGGED = re.compile(r"\.(?:cpython-(\d+)(t?)|(abi3))(?:-[^.]*)?\.so$")
 _TORCH_LIBRARY = re.compile(r"lib(torch|c10)(_\w+)?\.so")
 _CUDART = re.compile(r"libcudart\.so\.(\d+)")
 _MAX_OWN = 8
-
-Kind = Literal["required", "optional", "one-of"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberRole:
-    """How a package loads one of its members on this machine; ``group`` names alternatives.
-
-    ``optional`` alternatives bring a feature: the package imports where none of them loads.
-    """
-
-    kind: Kind
-    group: str = ""
-    choice: str = ""
-    optional: bool = False
-    curated: bool = False
-
 
 # The role of a member, None where nobody curated it; "skipped" where this machine never loads it.
 Roles = Callable[[Distribution, str], MemberRole | Literal["skipped"] | None]

@@ -25,7 +25,6 @@ from packaging.version import Version
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text
 from resolver.index.address import redact
-from resolver.lockfile.pin import parse_digest
 from resolver.model.dependency import parse_dependency
 from resolver.model.version import pinned
 
@@ -225,6 +224,8 @@ def _text(path: Path) -> str:
 def _digests(texts: Iterable[str], origin: str) -> Iterator[str]:
     for text in texts:
         try:
+            from resolver.lockfile.pin import parse_digest
+
             digest = parse_digest(text)
         except ValueError as error:
             raise DamagedData(f"{origin}: {error}", hint="write it again with its tool") from error

@@ -5,13 +5,14 @@ package of a distribution brings a library of the system.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
+from packaging.version import Version
 
 LoadKind = Literal["required", "optional", "one-of", "selected-by", "never"]
 # What chooses between alternatives: the GPU, torch's release, the CUDA torch was built with.
@@ -106,3 +107,9 @@ class SystemLibrary:
         if self.apt:
             command = f"apt-get install {self.apt}, or dnf install {self.dnf}."
         return " ".join(part for part in (command, self.note) if part)
+
+
+def find_rule(rules: Sequence[PreloadRule], version: Version) -> PreloadRule | None:
+    """The rule for one release of torch, None for one older than all; the last row is open."""
+    public = Version(version.base_version)
+    return next((r for r in rules if r.versions.contains(public, prereleases=True)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
@@ -16,15 +17,14 @@ from resolver.model.reason import Code, Grade, Reason, Severity, rank_of, weakes
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import pinned, public_of
-from resolver.solve.alternatives import find_alternatives
-from resolver.solve.build_advice import build_advice
 from resolver.solve.checks import find_checks
-from resolver.solve.diagnose import unique
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
 from resolver.solve.strategy import resolve
-from resolver.solve.trials import Elsewhere
 from resolver.solve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from resolver.solve.trials import Elsewhere
 
 
 def judge(
@@ -43,6 +43,9 @@ def judge(
     requests = outcome.requests
     if outcome.verdict == "solved":
         return _accepted(workspace, outcome, named, asked)
+    from resolver.solve.alternatives import find_alternatives
+    from resolver.solve.build_advice import build_advice
+
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes: list[Reason] = probe(_byte_reasons, workspace, asked) or []
@@ -187,7 +190,7 @@ def _accepted(
         requests=outcome.requests,
         verdict="rejected" if fatal else "unknown" if unread else "accepted",
         grade=_accepted_grade(workspace, outcome, asked),
-        reasons=unique(reasons),
+        reasons=tuple(dict.fromkeys(reasons)),
         pairs=outcome.pairs,
         remedies=_remedies(named),
         notes=outcome.notes,

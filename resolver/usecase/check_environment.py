@@ -28,16 +28,16 @@ from resolver.load.finding import check_loads
 from resolver.load.finding_context import Surroundings
 from resolver.load.installed_records import check_known_bad, check_records, check_toolkit
 from resolver.load.integrity import check_integrity, find_damage, spare_told
+from resolver.load.member_role import MemberRole
 from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.object_cache import DiskFiles, ObjectStore
-from resolver.load.preload import find_rule
 from resolver.load.process_finding import check_process
-from resolver.load.simulation import Examination, MemberRole, examine
+from resolver.load.simulation import Examination, examine
 from resolver.load.verify import verify as verify_files
 from resolver.model.check_report import Report
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import CudaGuard, Knowledge, KnownTuple
-from resolver.model.load_knowledge import LoadRule
+from resolver.model.load_knowledge import LoadRule, find_rule
 from resolver.model.reason import Code, Reason
 from resolver.model.stack import TORCH
 from resolver.model.target import Target

@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path, user_data_path
 
 from resolver.errors import UsageError
-from resolver.host.gpu import Accelerator
-from resolver.host.interpreter import Host
-from resolver.model.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from resolver.host.gpu import Accelerator
+    from resolver.host.interpreter import Host
+    from resolver.model.knowledge import Knowledge
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class World:
     @classmethod
     def of_process(cls) -> World:
         """The world of this process now. Raises UsageError in a directory that is gone."""
-        from resolver.host import gpu, interpreter
+        from resolver.host import interpreter
 
         try:
             cwd = Path(os.getcwd())
@@ -54,5 +57,11 @@ class World:
             data_dir=user_data_path("abilock"),
             now=lambda: datetime.now(UTC),
             probe_host=interpreter.probe_host,
-            probe_accelerator=gpu.probe_accelerator,
+            probe_accelerator=_probe_accelerator,
         )
+
+
+def _probe_accelerator(known: Knowledge) -> Accelerator:
+    from resolver.host.gpu import probe_accelerator  # not for who names the GPU
+
+    return probe_accelerator(known)

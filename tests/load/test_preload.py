@@ -9,8 +9,8 @@ from packaging.version import Version
 from resolver.compat.load_facts import knowledge_path
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.load.preload import find_rule
 from resolver.load.system_library import find_system
+from resolver.model.load_knowledge import find_rule
 
 RULES = KnowledgeBase().preloads
 

@@ -6,10 +6,10 @@ import pytest
 from packaging.version import Version
 
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.load.preload import find_rule
 from resolver.load.set_closure import WheelInSet, WheelMember, brings
 from resolver.load.wheel_set import check_set
 from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.load_knowledge import find_rule
 from resolver.model.reason import Reason
 from resolver.model.target import Target
 from tests.support.named import named

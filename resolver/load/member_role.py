@@ -1,0 +1,22 @@
+"""What a member is to its package when that is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["required", "optional", "one-of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRole:
+    """How a package loads one of its members on this machine; ``group`` names alternatives.
+
+    ``optional`` alternatives bring a feature: the package imports where none of them loads.
+    """
+
+    kind: Kind
+    group: str = ""
+    choice: str = ""
+    optional: bool = False
+    curated: bool = False
