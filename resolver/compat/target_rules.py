@@ -270,7 +270,9 @@ class TargetRules:
             return
         wanted = self._target.cuda
         reason = None
-        if text == _CPU:
+        if text == _CPU and _is_beside_torch(artifact, build):
+            pass  # told of a chosen file: it imports, and leaves the GPU idle
+        elif text == _CPU:
             built = _without_cuda(artifact.version.local) or _WITHOUT_CUDA[_CPU]
             reason = self._cuda_reason(artifact, build, metadata, f"no CUDA at all: {built}")
         elif CudaVersion.parse(text).major != wanted.major:
@@ -340,16 +342,31 @@ class TargetRules:
     # what to tell of a chosen file
 
     def remarks(self, artifact: Artifact, metadata: Metadata) -> tuple[Reason, ...]:
-        """Warnings about a chosen file: a higher CUDA minor, device code by PTX only."""
+        """Warnings about a chosen file: a higher CUDA minor, PTX only, no CUDA at all."""
         reasons = []
         build = self.build_of(artifact)
         text = self.cuda_of(artifact, metadata)
+        if build is not None and _is_beside_torch(artifact, build):
+            reasons.append(self._leaves_idle(artifact, build))
         if text is not None and text != _CPU:
             if higher := self._higher_minor(artifact, metadata, build, CudaVersion.parse(text)):
                 reasons.append(higher)
             if build is not None and build.codes is not None:
                 reasons += self._ptx_warnings(artifact, build)
         return tuple(reasons)
+
+    def _leaves_idle(self, artifact: Artifact, build: Build) -> Reason:
+        return Reason(
+            code=Code.CUDA_MISMATCH,
+            severity=Severity.DEGRADED,
+            subject=artifact.release,
+            object=Named("CUDA", str(self._target.cuda)),
+            needs=f"a build for CUDA {self._target.cuda.major}, for operators on the GPU",
+            found="no CUDA at all: a CPU build, which imports beside a CUDA torch",
+            evidence=build.source,
+            grade=build.grade,
+            remedy="leave it where only its code for the CPU is used",
+        )
 
     def _higher_minor(
         self, artifact: Artifact, metadata: Metadata, build: Build | None, cuda: CudaVersion
@@ -398,6 +415,13 @@ class TargetRules:
             toolkit_supports(releases, target.toolkit or target.cuda, arch) for arch in target.archs
         ]
         return tuple(r for r in found if r is not None and r.severity is not Severity.FATAL)
+
+
+def _is_beside_torch(artifact: Artifact, build: Build | None) -> bool:
+    """Whether it is read of a file that it needs no CUDA, and so runs beside any build of torch."""
+    if artifact.name == TORCH or artifact.version.local is not None:
+        return False
+    return build is not None and build.cuda is None and build.grade is Grade.MEASURED
 
 
 def _fatal(reason: Reason | None) -> Reason | None:

@@ -25,12 +25,6 @@ UNDECIDED = {
     "fa-255-abi-true-torch22": "the report shows no symbol; its torch is older than what was read",
     "torch260-cu126-vs-cu124-symbols": "a comparison: `abilock diff` of the two builds",
     "natten-313t-dropped": "a wheel of another index, for a Python that no torch serves now",
-    "works-xformers0035-cu132": "works: the wheel is on PyTorch's index alone",
-    "works-spark-vllm013-cu130": "works: vllm's +cu130 wheel is on another index",
-    "works-fw110-ct2450": "works: no message",
-    "works-vllm083-torch260-cu124": "works: no message",
-    "works-torch2121-torchaudio2110": "works: no message",
-    "gb10-warning-213": "as gb10-false-incompatible-warning: the report shows no text",
 }
 
 

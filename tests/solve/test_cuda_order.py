@@ -200,6 +200,23 @@ def test_what_is_rejected_says_what_it_is(line: str, cuda: str, found: str) -> N
     assert reason.found == found
 
 
+def test_a_companion_that_needs_no_cuda_is_taken_and_told() -> None:
+    # allenai/open-instruct#1342: torchaudio 2.9.0 for aarch64 is a CPU build, and imports.
+    target = make_target(cuda="13.0", archs="sm121", machine="aarch64")
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    text = f"""
+        torch 2.9.0+cu130 {tag}
+        torchaudio 2.9.0 {tag} needs torch==2.9.0
+    """
+    outcome = answer(text, "torch", "torchaudio", target=target, rules=rules(target))
+    assert pins(outcome) == {"torch": "2.9.0+cu130", "torchaudio": "2.9.0"}
+    told = [r for r in outcome.reasons if str(r.subject) == "torchaudio 2.9.0"]
+    assert [(r.code, r.severity) for r in told] == [(Code.CUDA_MISMATCH, Severity.DEGRADED)]
+    assert told[0].found == "no CUDA at all: a CPU build, which imports beside a CUDA torch"
+    outcome = answer(text, "torchaudio", target=target, rules=rules(target))
+    assert pins(outcome) == {"torch": "2.9.0+cu130", "torchaudio": "2.9.0"}
+
+
 def test_an_older_release_with_a_fitting_build_is_taken() -> None:
     target = make_target(cuda="12.8", archs="sm90")
     text = "\n".join([public("2.15.0"), public("2.11.0"), public("2.9.1")])
