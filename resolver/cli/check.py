@@ -108,6 +108,8 @@ def check(
     _print(answers, format, verbose)
     if any(answer.verdict == "broken" for answer in answers):
         raise typer.Exit(1)
+    if any(answer.report.is_open for answer in answers):
+        raise typer.Exit(3)
 
 
 def _check_several(format: CheckFormat, freeze: Path | None) -> None:

@@ -6,11 +6,24 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from resolver.model.reason import Code, Reason, Severity
+from resolver.model.release import Release
+from resolver.model.stack import TORCH
 
 
 def order_findings(findings: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The gravest first, else in the order they were found; of what is one fact, the gravest."""
-    ordered = sorted(findings, key=lambda reason: list(Severity).index(reason.severity))
+    """The gravest first, torch's own before those of other packages; else as they were found.
+
+    Of what is one fact the gravest counts.
+    """
+    ordered = sorted(
+        findings,
+        key=lambda reason: (
+            list(Severity).index(reason.severity),
+            reason.severity is not Severity.WARNING
+            and isinstance(reason.subject, Release)
+            and reason.subject.name != TORCH,
+        ),
+    )
     chosen: dict[tuple[object, ...], Reason] = {}
     for reason in ordered:
         key = (reason.code, reason.subject, reason.object, reason.needs, reason.found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from resolver.lockfile.forks import Fork, with_extras
 from resolver.lockfile.python_range import allows
 from resolver.model.version import parse_version
 
+_NAMED = 6
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -47,6 +48,7 @@ class LockFile:
     ``conda`` are the packages that conda installs beside these, as ``name version``. ``indexes``
     are addresses for all pins, each with the line that names it. ``refused`` says for which
     targets the lock alone is, where that is not this one: what it needs, and what was found.
+    ``forks_left`` are forks of the lock that are too many to be judged.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class LockFile:
     conda: tuple[str, ...] = ()
     indexes: tuple[tuple[str, str], ...] = ()
     refused: tuple[str, str] | None = None
+    forks_left: int = 0
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class Reader:
     active: frozenset[str] = frozenset()
     pins: dict[str, Pin] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    without: dict[str, list[str]] = field(default_factory=dict)
     left_out: int = 0
     twice: set[str] = field(default_factory=set)
     conda: dict[str, None] = field(default_factory=dict)
@@ -77,7 +81,7 @@ class Reader:
 
     def leave_out(self, name: str, why: str) -> None:
         """Say that a package is not among the pins."""
-        self.notes.append(f"{name} was left out: {why}")
+        self.without.setdefault(why, []).append(name)
         self.left_out += 1
 
     def holds(self, marker: object) -> bool:
@@ -148,12 +152,29 @@ class Reader:
                 replace(self.pins[name], by_extra=name in self.by_extras)
                 for name in sorted(self.pins)
             ),
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=tuple(
+                dict.fromkeys(
+                    [
+                        *self.notes,
+                        *(left_out_note(names, why) for why, names in self.without.items()),
+                    ]
+                )
+            ),
             left_out=self.left_out,
             fork=self.fork.name,
             conda=tuple(self.conda),
             refused=self.refused,
+            forks_left=self.fork.beside,
         )
+
+
+def left_out_note(names: Sequence[str], why: str) -> str:
+    """That packages were left out, for one reason: ``a, b and 2 more were left out: ...``."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED + 1 else ""
+    listed = names[:_NAMED] if more else names
+    if not names[1:]:
+        return f"{names[0]} was left out: {why}"
+    return f"{', '.join(listed)}{more} were left out: {why.removeprefix('it is ')}"
 
 
 def is_wheel(place: object) -> bool:

@@ -14,6 +14,8 @@ from resolver.lockfile.forks import Fork, Item, all_forks, chosen_fork, conflict
 from resolver.lockfile.pin import Reader, digests_of, is_wheel
 from resolver.model.options import LockOptions
 
+_NAMED = 3
+
 
 def uv_forks(
     document: dict[str, Any], options: LockOptions
@@ -32,9 +34,13 @@ def uv_forks(
         for name in package.get(key, {})
     ]
     conflicts = [c for c in conflicts_of(document.get("conflicts", ())) if c & {*there}]
-    chosen = chosen_fork(options, there, conflicts)
+    main = _main(document)
+    chosen = chosen_fork(options, there, conflicts, main=main)
     if chosen is not None:
         return [chosen], None
+    if main and _conflict_across(document):
+        there = [item for item in there if item.project == main]
+        conflicts = [c for each in conflicts if len(c := each & {*there}) > 1]
     excluding = frozenset[Item]().union(*conflicts)
     left = (item for item in there if item not in excluding and item.kind == "group")
     return all_forks(there, conflicts), frozenset(left)
@@ -49,13 +55,41 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _main(document: dict[str, Any]) -> str:
+    """The project whose directory the lock lies in, which ``uv sync`` installs; "" for none."""
+    return next((p["name"] for p in _roots(document) if "." in p["source"].values()), "")
+
+
+def _conflict_across(document: dict[str, Any]) -> bool:
+    """Whether members of a workspace exclude each other: then they are not installed together."""
+    conflicts = conflicts_of(document.get("conflicts", ()))
+    return len({item.project for conflict in conflicts for item in conflict}) > 1
+
+
+def _start(document: dict[str, Any], fork: Fork) -> list[dict[str, Any]]:
+    """The projects that are installed: all members, unless they exclude each other."""
+    roots, main = _roots(document), _main(document)
+    if not main or not _conflict_across(document):
+        return roots
+    chosen = {item.project for item in fork.items - fork.free}
+    meant = {main} if main in chosen or not chosen else chosen
+    return [package for package in roots if package["name"] in meant]
+
+
 def read_uv(document: dict[str, Any], reader: Reader) -> None:
     """Walk from the projects of the lock along the markers that hold: forks fall away."""
     reader.refuse(document.get("requires-python"), document.get("supported-markers", ()))
     packages: dict[str, list[dict[str, Any]]] = {}
     for package in document.get("package", []):
         packages.setdefault(package["name"], []).append(package)
-    roots = _roots(document)
+    roots = _start(document, reader.fork)
+    if roots and (left := [p["name"] for p in _roots(document) if p not in roots]):
+        names = ", ".join(package["name"] for package in roots)
+        more = f" and {len(left) - _NAMED} more" if left[_NAMED:] else ""
+        reader.notes.append(
+            f"what {names} needs was judged, and not what {', '.join(left[:_NAMED])}{more} do: "
+            "members of the workspace exclude each other"
+        )
     # A script's lock has no project: it is all that is listed for this target.
     queue: list[tuple[dict[str, Any], str | None]] = [(package, None) for package in roots]
     if not roots:
@@ -71,13 +105,14 @@ def read_uv(document: dict[str, Any], reader: Reader) -> None:
         for group, edges in package.get("dev-dependencies", {}).items():
             if canonicalize_name(group) in reader.fork.of(package["name"], "group"):
                 queue += _edges(edges, packages, reader)
+    members = _roots(document)
     seen: set[tuple[int, str | None]] = set()
     while queue:
         package, extra = queue.pop()
         if (id(package), extra) in seen:
             continue
         seen.add((id(package), extra))
-        if extra is None and package not in roots:
+        if extra is None and package not in members:
             _add(package, reader)
         optional = package.get("optional-dependencies", {})
         edges = package.get("dependencies", ()) if extra is None else optional.get(extra, ())

@@ -19,8 +19,9 @@ class Report:
     which nothing, or too little, could be read. ``torch`` is the build that a lock's pin was taken
     to mean. ``fork`` names the extras and groups that are meant; a lock of several has the report
     of each in ``forks``, and what they found together is its own. One that is for machines of
-    another kind is ``elsewhere``, and counts for nothing. ``root`` is the directory that stands for
-    "/" of an environment's paths, where that is not this machine's.
+    another kind is ``elsewhere``, and counts for nothing. ``forks_left`` is how many more there are
+    than are judged. ``no_files`` are packages of a lock that are no files of an index. ``root`` is
+    the directory that stands for "/" of an environment's paths, where that is not this machine's.
     """
 
     prefix: str
@@ -37,6 +38,8 @@ class Report:
     forks: tuple[Report, ...] = ()
     elsewhere: bool = False
     root: str | None = None
+    forks_left: int = 0
+    no_files: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Literal["ok", "degraded", "broken"]:
@@ -45,3 +48,8 @@ class Report:
         if Severity.FATAL in severities:
             return "broken"
         return "degraded" if Severity.DEGRADED in severities else "ok"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a fork that was not judged could still break what is not broken so far."""
+        return self.forks_left > 0 and self.verdict != "broken"

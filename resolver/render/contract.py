@@ -400,6 +400,7 @@ class CheckModel(_Model):
     torch: str | None = None
     fork: str | None = None
     forks: list[ForkModel] = Field(default_factory=list)
+    forks_left: int = 0
 
 
 MODELS: dict[str, type[BaseModel]] = {

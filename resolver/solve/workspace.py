@@ -81,10 +81,13 @@ class Workspace:
             known = self._findings[key] = self.together(artifacts)
         return known
 
-    def notices(self) -> tuple[str, ...]:
-        """What a user must be told of how indexes and files were read."""
+    def notices(self, *, set_aside: bool = True) -> tuple[str, ...]:
+        """What a user must be told of how indexes and files were read.
+
+        ``set_aside`` tells the projects with files whose metadata did not come, too.
+        """
         told = (*self.index.notices(), *self.evidence.notices())
-        return (*told, *self._set_aside(told))
+        return (*told, *self._set_aside(told)) if set_aside else told
 
     def asides(self) -> tuple[str, ...]:
         """Those of the notices that tell of settings alone."""

@@ -17,7 +17,7 @@ from resolver.load.environment import Environment
 from resolver.load.installed_records import check_known_bad, check_skews
 from resolver.load.merge_findings import join_reported, order_findings
 from resolver.lockfile.lock_document import Kind, LockDocument
-from resolver.lockfile.pin import LockFile, Pin
+from resolver.lockfile.pin import LockFile, Pin, left_out_note
 from resolver.lockfile.pins import load_pins
 from resolver.lockfile.pylock import load_lock, lock_target
 from resolver.model.artifact import Artifact, Metadata
@@ -47,6 +47,8 @@ from resolver.usecase.lock_report import (
 from resolver.usecase.named_builds import named_builds, named_tags
 from resolver.usecase.pick_file import choose
 from resolver.usecase.session import Session, links_of
+
+_NO_FILE = "it is no file of an index"
 
 
 def stated_target(document: LockDocument) -> dict[str, str]:
@@ -82,9 +84,12 @@ def check_lock(
         locks = tuple(named_builds(lock, workspace) for lock in locks)
         reports = [judge_pins(workspace, session.base, links, lock, path) for lock in locks]
         report = reports[0] if len(reports) == 1 else joined_report(reports)
+        report = replace(report, forks_left=locks[0].forks_left)
+        local = [left_out_note(report.no_files, _NO_FILE)] if report.no_files else []
         asides = {*workspace.asides()}
-        notes = [notice for notice in workspace.notices() if notice not in asides]
-        return replace(report, notes=(*report.notes, *notes), asides=tuple(sorted(asides)))
+        # Of a pin whose metadata did not come a finding says it.
+        notes = [n for n in workspace.notices(set_aside=False) if n not in asides]
+        return replace(report, notes=(*report.notes, *local, *notes), asides=tuple(sorted(asides)))
 
 
 def judge_pins(
@@ -127,9 +132,7 @@ def judge_pins(
     told = {reason.subject for reason in findings if reason.code in UNJUDGED}
     rest = [a for a in files if a.release not in told]
     findings += _unread(base, workspace, rest, links)
-    local = [
-        f"{pin.name} was left out: it is no file of an index" for pin in lock.pins if pin.local
-    ]
+    local = [pin.name for pin in lock.pins if pin.local]
     names = {pin.name for pin in lock.pins}
     unjudged = {
         reason.subject.name
@@ -150,7 +153,6 @@ def judge_pins(
         packages=len(lock.pins),
         notes=(
             *lock.notes,
-            *local,
             *told_absent(absent),
             *told_conda(lock),
             *told_indexes(lock, known.channels),
@@ -159,6 +161,7 @@ def judge_pins(
         unjudged=len(unjudged) + len(local) + lock.left_out + len(absent) + len(lock.conda),
         torch=_torch_text(workspace, lock, torch),
         fork=lock.fork,
+        no_files=tuple(local),
     )
 
 

@@ -80,6 +80,7 @@ def joined_report(forks: Sequence[Report]) -> Report:
         packages=max(fork.packages for fork in counting),
         notes=tuple(dict.fromkeys(note for fork in counting for note in fork.notes)),
         unjudged=max(fork.unjudged for fork in counting),
+        no_files=tuple(dict.fromkeys(name for fork in counting for name in fork.no_files)),
     )
 
 

@@ -182,5 +182,5 @@ def test_what_is_no_version_and_no_marker(tmp_path: Path) -> None:
     text = "[[package]]\nname = 'a'\nversion = 'one'\n[[package]]\nname = 'b'\nversion = '1'\n"
     lock = load(tmp_path, "poetry.lock", text + "markers = 'nonsense'\n")
     assert [p.name for p in lock.pins] == ["b"]
-    assert lock.notes[0] == "a one was left out: not a version"
-    assert "'nonsense' is not a marker and was taken as true" in lock.notes[1]
+    assert "'nonsense' is not a marker and was taken as true" in lock.notes[0]
+    assert lock.notes[1] == "a one was left out: not a version"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +15,6 @@ from packaging.pylock import Pylock, PylockSelectError
 from resolver.errors import UsageError
 from resolver.lockfile.forks import with_extras
 from resolver.lockfile.pin import LockFile
-from resolver.lockfile.pins import open_lock
 from resolver.model.options import LockOptions
 from tests.load.test_check_lock import TARGET, check
 from tests.load.test_command import Result, run
@@ -139,17 +139,77 @@ def test_extras_that_exclude_nothing_are_one(tmp_path: Path) -> None:
     )
 
 
-def test_too_many_forks_ask_for_a_choice(tmp_path: Path) -> None:
-    rows = "".join(
-        f'[{{ package = "app", extra = "a{n}" }}, {{ package = "app", extra = "b{n}" }}], '
-        for n in range(4)
+def paired(count: int, *, all_with_all: bool = False) -> str:
+    """A lock whose extras ``a0`` and ``b0``, ``a1`` and ``b1`` exclude each other."""
+    names = [f"{letter}{n}" for n in range(count) for letter in "ab"]
+    pairs = (
+        itertools.combinations(names, 2)
+        if all_with_all
+        else zip(names[::2], names[1::2], strict=True)
     )
-    extras = "".join(f"a{n} = []\nb{n} = []\n" for n in range(4))
-    head = '[[package]]\nname = "app"\nversion = "1"\nsource = { virtual = "." }\n'
-    text = f"version = 1\nconflicts = [{rows}]\n{head}[package.optional-dependencies]\n{extras}"
-    with pytest.raises(UsageError, match="the lock has up to 81 forks"):
-        load(tmp_path, "uv.lock", text)
-    open_lock(tmp_path / "uv.lock", LockOptions(extras=("a1",)))
+    rows = "".join(
+        f'[{{ package = "app", extra = "{a}" }}, {{ package = "app", extra = "{b}" }}], '
+        for a, b in pairs
+    )
+    extras = "".join(f'{name} = [{{ name = "of-{name}" }}]\n' for name in names)
+    project = '[[package]]\nname = "app"\nversion = "1"\nsource = { virtual = "." }\n'
+    head = f"version = 1\nconflicts = [{rows}]\n{project}[package.optional-dependencies]\n"
+    packages = "".join(f'[[package]]\nname = "of-{n}"\nversion = "1"\n' for n in names)
+    return f"{head}{extras}{packages}"
+
+
+def test_of_too_many_forks_single_choices_are_judged(tmp_path: Path, check: Any, run: Any) -> None:
+    forks = load(tmp_path, "uv.lock", paired(4))  # 3 ** 4 ways, 8 of one item and one of none
+    assert {fork.forks_left for fork in forks} == {81 - 9}
+    assert [fork.fork for fork in forks] == [f"extra {x}{n}" for x in "ab" for n in range(4)]
+    few = load(tmp_path, "uv.lock", paired(5, all_with_all=True))  # 45 pairs leave 11 ways
+    assert ({fork.forks_left for fork in few}, len(few)) == ({0}, 10)
+    done = check("uv.lock", paired(4))
+    document = done.json("check")
+    assert (done.code, document["verdict"], document["forks_left"]) == (3, "ok", 72)
+    assert document["notes"][0].startswith(
+        "the lock has 72 forks more, of extras and groups chosen"
+    )
+    text: Result = run("check", "uv.lock", *TARGET, "--offline")
+    assert text.out.startswith("Ok, as far as it could be judged: 72 forks were not; 1 package ")
+    assert run("check", "uv.lock", "--extra", "a1", *TARGET, "--offline").code == 0
+
+
+def test_members_that_exclude_each_other_are_not_one_set(tmp_path: Path) -> None:
+    """As ``uv sync`` installs: what the project of the lock's own directory needs."""
+    text = """
+version = 1
+conflicts = [[{ package = "app", extra = "x" }, { package = "other", extra = "x" }]]
+[[package]]
+name = "app"
+version = "1"
+source = { virtual = "." }
+dependencies = [{ name = "both", version = "1" }]
+[package.optional-dependencies]
+x = [{ name = "with-x" }]
+[[package]]
+name = "other"
+version = "1"
+source = { editable = "other" }
+dependencies = [{ name = "both", version = "2" }]
+[package.optional-dependencies]
+x = [{ name = "with-other-x" }]
+""" + "".join(
+        f'[[package]]\nname = "{name}"\nversion = "{version}"\n'
+        for name, version in (("both", 1), ("both", 2), ("with-x", 1), ("with-other-x", 1))
+    )
+    (fork,) = load(tmp_path, "uv.lock", text)
+    assert [str(pin.version) for pin in fork.pins] == ["1", "1"]
+    assert [pin.name for pin in fork.pins] == ["both", "with-x"]
+    assert fork.notes == (
+        "what app needs was judged, and not what other do: members of the workspace exclude each "
+        "other",
+    )
+    (named,) = load(tmp_path, "uv.lock", text, extras=("other[x]",))
+    assert {pin.name: str(pin.version) for pin in named.pins} == {"both": "2", "with-other-x": "1"}
+    with pytest.raises(UsageError, match=r"extra app\[x\] and extra other\[x\] exclude") as caught:
+        load(tmp_path, "uv.lock", text, extras=("x", "other[x]"))
+    assert caught.value.hint == "name one of them: --extra app[x]"
 
 
 def test_extras_in_a_marker_are_decided_each() -> None:
@@ -340,7 +400,8 @@ def test_the_report_names_the_forks(check: Any, run: Any) -> None:
     lines = text.out.splitlines()
     assert lines[0] == "Broken: uv.lock does not load as a whole; 2 packages, 0 wheels checked"
     assert lines[2:4] == ["  extra new: ok; 2 packages", "  extra old: broken; 2 packages"]
-    assert "Broken (extra old):" in lines
+    assert lines[4:8] == ["", "Broken:", "", lines[7]]
+    assert lines[8] == "  with        extra old"
     one: Result = run("check", "uv.lock", "--extra", "new", *TARGET, *place)
     assert one.code == 0
     assert one.out.splitlines()[0] == (

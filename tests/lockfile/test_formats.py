@@ -225,8 +225,8 @@ def test_each_form(tmp_path: Path, text: str, kind: str, pins: list[str]) -> Non
 def test_what_of_them_is_no_pin_is_told(tmp_path: Path) -> None:
     (pipfile,) = load(write(tmp_path, PIPFILE))
     assert pipfile.notes == (
-        "mine was left out: it is no file of an index",
         "dependency groups were not judged; to judge them: --group develop",
+        "mine was left out: it is no file of an index",
     )
     (conda,) = load(write(tmp_path, CONDA_LOCK))
     assert conda.conda == ("python 3.11.9", "pytorch 2.5.1")
@@ -234,8 +234,8 @@ def test_what_of_them_is_no_pin_is_told(tmp_path: Path) -> None:
     assert environment.conda == ("python=3.11", "cuda-nvcc=12.8", "pip")
     assert environment.left_out == 2
     assert [note.rpartition(": ")[2] for note in environment.notes] == [
-        "its address names no wheel",
         "not judged",
+        "its address names no wheel",
     ]
     path = write(tmp_path, DOCKERFILE)
     (image,) = load(path)
