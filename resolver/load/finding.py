@@ -123,7 +123,7 @@ def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Faul
     Where a library is missing, the symbols it would have brought are no news; torch's are.
     """
     missing = [fault for fault in faults if isinstance(fault, MissingLibrary)]
-    symbols: dict[tuple[str, bool], list[Fault]] = {}
+    symbols: dict[tuple[str, str], list[Fault]] = {}
     lacking = {fault.needed_by for fault in missing if not _TORCH.match(fault.name)}
     blind = {fault.needed_by for fault in missing if _TORCH.match(fault.name)}
     for fault in faults:
@@ -132,8 +132,9 @@ def _groups(faults: Sequence[Fault], symbols_of: Symbols) -> Iterator[tuple[Faul
         elif fault.needed_by not in blind and (
             fault.needed_by not in lacking or symbols_of.is_torch(fault.name)
         ):
-            drivers = DRIVER_SYMBOL.match(fault.name) is not None
-            symbols.setdefault((fault.needed_by, drivers), []).append(fault)
+            drivers = DRIVER_SYMBOL.match(fault.name)
+            which = "" if drivers is None else drivers[0][:2]  # libcuda's, or NVML's
+            symbols.setdefault((fault.needed_by, which), []).append(fault)
     yield from map(tuple, symbols.values())
 
 
@@ -266,7 +267,8 @@ def _old_driver(
     severity: Severity,
     around: Surroundings,
 ) -> Reason:
-    """Functions that this machine's driver does not have."""
+    """Functions that this machine's driver does not have: of its libcuda, or of its NVML."""
+    library = "libnvidia-ml.so.1" if symbols[0].startswith("nvml") else "libcuda.so.1"
     more = f" and {len(symbols) - 2} more" if len(symbols) > 2 else ""
     member = around.shown(getattr(first, "needed_by", ""))
     return Reason(
@@ -275,10 +277,10 @@ def _old_driver(
         subject=subject,
         member=member,
         needs=", ".join(symbols[:2]) + more + " of the NVIDIA driver",
-        found="a libcuda.so.1 on this machine that does not have them",
+        found=f"a {library} on this machine that does not have them",
         symbols=symbols,
         evidence=f"undefined symbols of {member}, looked up in every library it is loaded with",
-        remedy="Upgrade the NVIDIA driver, and remove other copies of libcuda.so.1 from the search "
+        remedy=f"Upgrade the NVIDIA driver, and remove other copies of {library} from the search "
         "path.",
     )
 

@@ -158,19 +158,27 @@ def test_what_a_missing_library_is(world: World, soname: str, code: str, remedy:
     assert reason.remedy == remedy.format(prefix=world.prefix)
 
 
-def test_a_driver_that_is_too_old(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("soname", "there", "lacking"),
+    [
+        ("libcuda.so.1", "cuInit", "cuGreenCtxStreamCreate"),
+        ("libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetGpuFabricInfoV"),
+    ],
+)
+def test_a_driver_that_is_too_old(
+    world: World, monkeypatch: pytest.MonkeyPatch, soname: str, there: str, lacking: str
+) -> None:
     drivers = world.prefix / "drivers"
     drivers.mkdir()
-    library = elf("libcuda.so.1", defined=("cuInit", "cuMemAlloc_v2"))
-    (drivers / "libcuda.so.1").write_bytes(library.build())
+    (drivers / soname).write_bytes(elf(soname, defined=(there,)).build())
     host = LoaderHost(library_path=(str(drivers),))
     monkeypatch.setattr(check_environment, "probe_loader", lambda: host)
     world.torch()
-    needed = ("libtorch.so", "libcuda.so.1")
-    undefined = ("cuInit", "cuGreenCtxStreamCreate")
-    world.install("ext", "1.0", extension(needed=needed, undefined=undefined))
+    needed = ("libtorch.so", soname)
+    world.install("ext", "1.0", extension(needed=needed, undefined=(there, lacking)))
     reason = only(world.check())
-    assert (reason.code, reason.symbols) == (Code.DRIVER_TOO_OLD, ("cuGreenCtxStreamCreate",))
+    assert (reason.code, reason.symbols) == (Code.DRIVER_TOO_OLD, (lacking,))
+    assert reason.found == f"a {soname} on this machine that does not have them"
 
 
 def test_a_machine_without_a_driver(world: World) -> None:
