@@ -60,6 +60,8 @@ class TargetRules:
             if build.machine == target.machine:
                 self._builds[build.project].append(build)
         self._build_of: dict[tuple[NormalizedName, Version, str], Build | None] = {}
+        # Their CPU builds import beside a torch for CUDA: what they compare at import is skipped.
+        self._spared = {guard.project for guard in knowledge.guards}
         self._target_needs: tuple[HostNeed, ...] | None = None
         self._at_sight: dict[tuple[str, str, str | None], tuple[HostNeed, ...]] = {}
 
@@ -270,7 +272,7 @@ class TargetRules:
             return
         wanted = self._target.cuda
         reason = None
-        if text == _CPU and _is_beside_torch(artifact, build):
+        if text == _CPU and self._is_beside_torch(artifact, build):
             pass  # told of a chosen file: it imports, and leaves the GPU idle
         elif text == _CPU:
             built = _without_cuda(artifact.version.local) or _WITHOUT_CUDA[_CPU]
@@ -346,8 +348,8 @@ class TargetRules:
         reasons = []
         build = self.build_of(artifact)
         text = self.cuda_of(artifact, metadata)
-        if build is not None and _is_beside_torch(artifact, build):
-            reasons.append(self._leaves_idle(artifact, build))
+        if text == _CPU and self._is_beside_torch(artifact, build):
+            reasons.append(self._leaves_idle(artifact, build, metadata))
         if text is not None and text != _CPU:
             if higher := self._higher_minor(artifact, metadata, build, CudaVersion.parse(text)):
                 reasons.append(higher)
@@ -355,7 +357,21 @@ class TargetRules:
                 reasons += self._ptx_warnings(artifact, build)
         return tuple(reasons)
 
-    def _leaves_idle(self, artifact: Artifact, build: Build) -> Reason:
+    def _is_beside_torch(self, artifact: Artifact, build: Build | None) -> bool:
+        """Whether a build for the CPU imports beside any build of torch.
+
+        Where that was read of the file, and of projects that compare their CUDA with torch's.
+        """
+        local = artifact.version.local
+        if artifact.name in self._spared:
+            return (_without_cuda(local) or _WITHOUT_CUDA[_CPU]) == _WITHOUT_CUDA[_CPU]
+        if artifact.name == TORCH or local is not None:
+            return False
+        return build is not None and build.cuda is None and build.grade is Grade.MEASURED
+
+    def _leaves_idle(
+        self, artifact: Artifact, build: Build | None, metadata: Metadata | None
+    ) -> Reason:
         return Reason(
             code=Code.CUDA_MISMATCH,
             severity=Severity.DEGRADED,
@@ -363,8 +379,8 @@ class TargetRules:
             object=Named("CUDA", str(self._target.cuda)),
             needs=f"a build for CUDA {self._target.cuda.major}, for operators on the GPU",
             found="no CUDA at all: a CPU build, which imports beside a CUDA torch",
-            evidence=build.source,
-            grade=build.grade,
+            evidence=self._cuda_evidence(artifact, build, metadata),
+            grade=build.grade if build else Grade.DECLARED,
             remedy="leave it where only its code for the CPU is used",
         )
 
@@ -415,13 +431,6 @@ class TargetRules:
             toolkit_supports(releases, target.toolkit or target.cuda, arch) for arch in target.archs
         ]
         return tuple(r for r in found if r is not None and r.severity is not Severity.FATAL)
-
-
-def _is_beside_torch(artifact: Artifact, build: Build | None) -> bool:
-    """Whether it is read of a file that it needs no CUDA, and so runs beside any build of torch."""
-    if artifact.name == TORCH or artifact.version.local is not None:
-        return False
-    return build is not None and build.cuda is None and build.grade is Grade.MEASURED
 
 
 def _fatal(reason: Reason | None) -> Reason | None:

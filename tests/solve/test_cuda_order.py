@@ -217,6 +217,20 @@ def test_a_companion_that_needs_no_cuda_is_taken_and_told() -> None:
     assert pins(outcome) == {"torch": "2.9.0+cu130", "torchaudio": "2.9.0"}
 
 
+@pytest.mark.parametrize(
+    ("local", "severity"), [("cpu", Severity.DEGRADED), ("rocm6.4", Severity.FATAL)]
+)
+def test_torchaudio_for_the_cpu_imports_beside_a_torch_for_cuda(
+    local: str, severity: Severity
+) -> None:
+    target = make_target(cuda="12.8", archs="sm90")
+    text = f"{public('2.9.1')}\ntorchaudio 2.9.1+{local} {TAG}"
+    outcome = answer(text, "torch", "torchaudio", target=target, rules=rules(target))
+    found = reasons(outcome) if severity is Severity.FATAL else outcome.reasons
+    told = [reason for reason in found if reason.code is Code.CUDA_MISMATCH]
+    assert [(str(r.subject), r.severity) for r in told] == [(f"torchaudio 2.9.1+{local}", severity)]
+
+
 def test_an_older_release_with_a_fitting_build_is_taken() -> None:
     target = make_target(cuda="12.8", archs="sm90")
     text = "\n".join([public("2.15.0"), public("2.11.0"), public("2.9.1")])
