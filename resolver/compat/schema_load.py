@@ -34,6 +34,7 @@ class LoadRuleFact(Fact):
     otherwise: str = ""
     versions: SpecifierText | None = None
     torch: SpecifierText | None = None
+    opens: tuple[Annotated[str, Field(pattern=r"^lib\w+$")], ...] = ()
     source: Text
 
     @model_validator(mode="after")
@@ -63,6 +64,7 @@ class LoadRuleFact(Fact):
             otherwise=self.otherwise,
             versions=self.versions,
             torch=self.torch,
+            opens=self.opens,
             source=self.source,
             date=self.date,
         )

@@ -49,4 +49,5 @@ def role_of(
         choice=load.choice,
         optional=load.optional,
         curated=load.curated,
+        opens=rule.opens,
     )

@@ -90,4 +90,5 @@ def _members(
             choice="" if role is None else role.choice,
             optional=role is not None and role.optional,
             curated=role is not None,
+            opens=() if role is None else role.opens,
         )

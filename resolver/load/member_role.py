@@ -13,6 +13,8 @@ class MemberRole:
     """How a package loads one of its members on this machine; ``group`` names alternatives.
 
     ``optional`` alternatives bring a feature: the package imports where none of them loads.
+    ``opens`` are the stems of libraries that the package opens before, wherever NVIDIA's wheels
+    have put them.
     """
 
     kind: Kind
@@ -20,3 +22,4 @@ class MemberRole:
     choice: str = ""
     optional: bool = False
     curated: bool = False
+    opens: tuple[str, ...] = ()

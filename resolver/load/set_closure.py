@@ -35,7 +35,8 @@ class WheelMember:
     """One native member: what it needs, and how its package loads it.
 
     ``load``, ``group``, ``choice``, ``optional`` and ``curated`` are as in load rules. ``paths``
-    are the directories that it searches itself (RPATH or RUNPATH), ``$ORIGIN`` included.
+    are the directories that it searches itself (RPATH or RUNPATH), ``$ORIGIN`` included. ``opens``
+    are the stems of libraries that its package opens before it.
     """
 
     path: str
@@ -47,6 +48,7 @@ class WheelMember:
     choice: str = ""
     optional: bool = False
     curated: bool = False
+    opens: tuple[str, ...] = ()
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -188,6 +190,8 @@ class Closure:
             return True
         rule = self._preload
         stem = stem_of(library.soname)
+        if member.opens and stem.startswith(member.opens):
+            return True
         if rule is None or stem in rule.lazy:
             return False
         folders = {each.folder for each in (*rule.always, *rule.fallback)}

@@ -174,9 +174,8 @@ def _package(
             if second.works:  # it imports torch, and does not say so
                 loaded, after, counted = second, again, True
         if not loaded.works:
-            curated = member.role.curated
             helped = _with_own(
-                after.copy(), loaded, member.path, distribution, environment, curated=curated
+                after.copy(), loaded, member.path, distribution, environment, member.role
             )
             loaded = helped or loaded
         if any(isinstance(fault, MissingLibrary) for fault in loaded.faults):
@@ -290,17 +289,17 @@ def _with_own(
     path: str,
     distribution: Distribution,
     environment: Environment,
-    *,
-    curated: bool,
+    role: MemberRole,
 ) -> Loaded | None:
     """The load again, after the package has loaded from Python what is its own and its friends'.
 
     It may still fail, by what is left; None where nothing of theirs could help. Packages do that
     for libraries which the loader would not find; torch's preloads are simulated and not assumed,
     so torch is no such friend. Of a curated package the rules say what it loads of its own, and in
-    which order; what importing another one brings (``tvm_ffi``) they do not. NVIDIA's wheels have
-    no Python that would load anything.
+    which order, and what of NVIDIA's wheels, which have no Python that would load anything; what
+    importing another one brings (``tvm_ffi``) they do not.
     """
+    curated = role.curated
     friends = [] if curated else [distribution]
     for requirement in distribution.requires:
         found = environment.find(requirement.name.lower().replace("_", "-"))
@@ -314,7 +313,13 @@ def _with_own(
         for member in friend.native
     }
     helped: Loaded | None = None
-    wanted = _not_found(loaded)
+    if before_it := _opened(environment, role.opens):
+        for (
+            each
+        ) in before_it:  # whether it needs them or takes their functions from the global scope
+            process.open(each, make_global=True)
+        helped = process.open(path)
+    wanted = _not_found(helped or loaded)
     for _ in range(_MAX_OWN):
         fresh = [own[name] for name in sorted(wanted & own.keys())]
         opened = [process.open(each, make_global=True).works for each in fresh]
@@ -325,6 +330,17 @@ def _with_own(
         if helped.works or before <= wanted:
             break
     return helped
+
+
+def _opened(environment: Environment, stems: Sequence[str]) -> list[str]:
+    """The libraries of NVIDIA's wheels whose names begin so."""
+    return [
+        f"{found.site}/{member}"
+        for found in (environment.distributions if stems else ())
+        if found.name.startswith("nvidia-")
+        for member in found.native
+        if member.rsplit("/", 1)[-1].startswith(tuple(stems))
+    ]
 
 
 def _not_found(loaded: Loaded) -> set[str]:

@@ -27,7 +27,8 @@ class LoadRule:
     choice everywhere else. ``optional`` says that a group brings a feature, and that the package
     imports without. ``torch`` are the releases that a group selected by torch is for; others need
     none of it. What loads ``never`` lies beside: a library that others need, another Python's, a
-    plugin for something that is not there.
+    plugin for something that is not there. ``opens`` are libraries of NVIDIA's wheels that the
+    package opens before, as ``libcudnn``.
     """
 
     id: str
@@ -41,6 +42,7 @@ class LoadRule:
     otherwise: str = ""
     versions: SpecifierSet | None = None
     torch: SpecifierSet | None = None
+    opens: tuple[str, ...] = ()
     source: str
     date: date
 

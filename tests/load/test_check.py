@@ -253,6 +253,19 @@ def test_what_is_missing_beside_an_own_library_is_told_alone(world: World) -> No
     ]
 
 
+def test_what_a_package_opens_of_nvidias_wheels_is_there_before_it(world: World) -> None:
+    """Transformer Engine opens cuDNN and NVRTC from its Python, and takes NVRTC's functions so."""
+    member = elf(None, needed=("libcudnn_graph.so.9",), undefined=("nvrtcCompileProgram",)).build()
+    engine = {"transformer_engine/wheel_lib/libtransformer_engine.so": member}
+    world.install("transformer-engine-cu13", "2.13.0", engine)
+    assert only(world.check()).needs == "libcudnn_graph.so.9"
+    graph = elf("libcudnn_graph.so.9").build()
+    compiler = elf("libnvrtc.so.13", defined=("nvrtcCompileProgram",)).build()
+    world.install("nvidia-cudnn-cu13", "9.19", {"nvidia/cudnn/lib/libcudnn_graph.so.9": graph})
+    world.install("nvidia-cuda-nvrtc", "13.0", {"nvidia/cu13/lib/libnvrtc.so.13": compiler})
+    assert world.check().verdict == "ok"
+
+
 def test_what_another_package_brings_is_there_for_a_curated_one_too(world: World) -> None:
     """xgrammar imports tvm_ffi, which has loaded libtvm_ffi.so, before its own library."""
     member = elf(None, needed=("libtvm_ffi.so",)).build()
