@@ -34,6 +34,7 @@ class LoadRuleFact(Fact):
     otherwise: str = ""
     versions: SpecifierText | None = None
     torch: SpecifierText | None = None
+    feature: bool = False
     opens: tuple[Annotated[str, Field(pattern=r"^lib\w+$")], ...] = ()
     source: Text
 
@@ -65,6 +66,7 @@ class LoadRuleFact(Fact):
             versions=self.versions,
             torch=self.torch,
             opens=self.opens,
+            feature=self.feature,
             source=self.source,
             date=self.date,
         )

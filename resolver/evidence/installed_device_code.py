@@ -75,7 +75,7 @@ class DeviceCheck:
                     attempt.path,
                     attempt.distribution.release,
                     attempt.member,
-                    optional=attempt.role.kind != "required",
+                    optional=attempt.role.kind != "required" or attempt.role.feature,
                 )
 
     def _judge(

@@ -50,4 +50,5 @@ def role_of(
         optional=load.optional,
         curated=load.curated,
         opens=rule.opens,
+        feature=load.optional or rule.feature,
     )

@@ -113,7 +113,7 @@ class MemberNeeds:
         With ``fatal`` of the members that must load: among them warnings of code that only PTX
         serves. Without, of the others.
         """
-        deciding = _deciding(link)
+        deciding = _working(link)
         alike: dict[tuple[DeviceCode, ...], list[MemberLink]] = {}
         for row in link.members:
             codes = row.member.device_code
@@ -143,7 +143,7 @@ class MemberNeeds:
 
     def has_unread_code(self, link: WheelLink) -> bool:
         """Whether a member that must load may hold device code that nobody read."""
-        deciding = _deciding(link)
+        deciding = _working(link)
         return any(
             row.member.device_code is None
             and row.member.path in deciding
@@ -156,9 +156,9 @@ class MemberNeeds:
     ) -> Check | None:
         """The device code of a file, all members together; None where one was not read.
 
-        With ``link`` of the members that must load on the target's GPUs.
+        With ``link`` of the members that must load on the target's GPUs, where there are some.
         """
-        deciding = None if link is None else _deciding(link)
+        deciding = None if link is None else _working(link) or None
         members = [
             member
             for member in wheel.members
@@ -235,6 +235,12 @@ def _deciding(link: WheelLink) -> frozenset[str]:
     columns = [i for i in range(len(link.history.builds)) if link.builds >> i & 1]
     rows = link.deciding(columns[-1]) if columns else link.members
     return frozenset(row.member.path for row in rows)
+
+
+def _working(link: WheelLink) -> frozenset[str]:
+    """Those of them whose kernels the package works with, and not a feature of it alone."""
+    features = {row.member.path for row in link.members if row.load.rule and row.load.rule.feature}
+    return _deciding(link) - features
 
 
 def _count(number: int, what: str) -> str:

@@ -14,7 +14,7 @@ class MemberRole:
 
     ``optional`` alternatives bring a feature: the package imports where none of them loads.
     ``opens`` are the stems of libraries that the package opens before, wherever NVIDIA's wheels
-    have put them.
+    have put them. ``feature`` says that its kernels bring a feature, whether it must load or not.
     """
 
     kind: Kind
@@ -23,3 +23,4 @@ class MemberRole:
     optional: bool = False
     curated: bool = False
     opens: tuple[str, ...] = ()
+    feature: bool = False

@@ -28,7 +28,8 @@ class LoadRule:
     imports without. ``torch`` are the releases that a group selected by torch is for; others need
     none of it. What loads ``never`` lies beside: a library that others need, another Python's, a
     plugin for something that is not there. ``opens`` are libraries of NVIDIA's wheels that the
-    package opens before, as ``libcudnn``.
+    package opens before, as ``libcudnn``. ``feature`` says of what must load that its kernels bring
+    a feature: the package works on a GPU that they have no code for.
     """
 
     id: str
@@ -43,6 +44,7 @@ class LoadRule:
     versions: SpecifierSet | None = None
     torch: SpecifierSet | None = None
     opens: tuple[str, ...] = ()
+    feature: bool = False
     source: str
     date: date
 

@@ -162,6 +162,17 @@ def test_an_optional_member_without_code_degrades() -> None:
     )
 
 
+def test_kernels_of_a_feature_degrade_though_their_member_must_load() -> None:
+    hopper = "kernel/hopper.so"
+    needs, (remark,) = judged(member(CORE, codes="sm_120"), member(hopper, codes="sm_90a"))
+    assert needs == []
+    assert (remark.code, remark.severity, remark.member) == (
+        Code.NO_DEVICE_CODE,
+        Severity.DEGRADED,
+        hopper,
+    )
+
+
 def test_members_that_hold_the_same_code_are_told_once() -> None:
     rows = [member(f"kernel/extra{n}.so", codes="sm_80") for n in (1, 2, 3)]
     _, (remark,) = judged(member(CORE, codes="sm_120"), *rows)

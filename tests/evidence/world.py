@@ -55,6 +55,15 @@ source = "a test"
 date = 2026-01-01
 
 [[rule]]
+id = "kernel-hopper"
+projects = ["kernel"]
+pattern = 'kernel/hopper\\.so'
+load = "required"
+feature = true
+source = "a test"
+date = 2026-01-01
+
+[[rule]]
 id = "kernel-by-torch"
 projects = ["kernel"]
 pattern = 'kernel/bridge(?P<choice>\\d+)\\.so'
