@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from packaging.utils import NormalizedName
 
@@ -30,6 +31,7 @@ from resolver.model.channel import DEFAULT_CHANNEL, Channel
 from resolver.model.knowledge import Snapshot
 
 THREADS = 16
+LeadsTo = Callable[[Metadata], Iterable[NormalizedName]]
 # Of the projects that a notice is about.
 _SHOWN = 3
 
@@ -67,6 +69,8 @@ class ChannelIndex:
         self._lock = threading.Lock()
         self._listings: dict[NormalizedName, Future[tuple[Listing, ...]]] = {}
         self._metadata: dict[tuple[str, str], Future[Metadata]] = {}
+        # What was fetched ahead and is not asked for is told of nowhere.
+        self._asked: set[NormalizedName] = set()
         self._notices: set[str] = set()
         self._down: dict[str, str] = {}
         self._stood_in: dict[str, dict[NormalizedName, str | None]] = {}
@@ -81,6 +85,8 @@ class ChannelIndex:
         A built-in channel with one directory for each CUDA tag gives a listing for each, in the
         order of the tags. Raises IndexFailure when an index of the user does not answer.
         """
+        with self._lock:
+            self._asked.add(project)
         return self._listing(project).result()
 
     def metadata(self, artifact: Artifact) -> Metadata:
@@ -104,10 +110,18 @@ class ChannelIndex:
         for project in projects:
             self._listing(project)
 
-    def prefetch_metadata(self, artifacts: Iterable[Artifact]) -> None:
-        """Start fetching the metadata of ``artifacts``."""
+    def prefetch_metadata(
+        self, artifacts: Iterable[Artifact], leads_to: LeadsTo | None = None
+    ) -> None:
+        """Start fetching the metadata of ``artifacts``, and then the listings it ``leads_to``."""
         for artifact in artifacts:
-            self._metadatum(artifact)
+            future = self._metadatum(artifact)
+            if leads_to is not None and not self._offline:
+                future.add_done_callback(partial(self._follow, leads_to))
+
+    def _follow(self, leads_to: LeadsTo, found: Future[Metadata]) -> None:
+        if not found.cancelled() and found.exception() is None:
+            self.prefetch_listings(leads_to(found.result()))
 
     @property
     def offline(self) -> bool:
@@ -124,22 +138,28 @@ class ChannelIndex:
         with self._lock:
             told = {*self._notices, *self._cache.notices()}
             for channel, cause in self._down.items():
-                told.update(_stand_in_notices(channel, cause, self._stood_in.get(channel, {})))
+                served = self._stood_in.get(channel, {}).items()
+                told.update(
+                    _stand_in_notices(channel, cause, {p: d for p, d in served if p in self._asked})
+                )
         return tuple(sorted({*told, *self.asides()}))
 
     def asides(self) -> tuple[str, ...]:
         """What the user's settings say that did not count, sorted."""
         with self._lock:
             told = {*self._settings.notices}
-            for (name, taken), projects in self._shadowed.items():
+            for (name, taken), there in self._shadowed.items():
+                if not (projects := there & self._asked):
+                    continue
                 told.add(
                     f"index {name} has {_some(projects)} too, which "
                     f"{'is' if len(projects) == 1 else 'are'} taken from {taken}, the first that "
                     "has it; to change that, put the index first with --index NAME=URL"
                 )
             alike: dict[tuple[NormalizedName, ...], list[str]] = {}
-            for name, projects in sorted(self._refused.items()):
-                alike.setdefault(tuple(sorted(projects)), []).append(name)
+            for name, there in sorted(self._refused.items()):
+                if projects := there & self._asked:
+                    alike.setdefault(tuple(sorted(projects)), []).append(name)
             for refused, names in alike.items():
                 who = f"index {names[0]} is" if len(names) == 1 else f"{' and '.join(names)} are"
                 told.add(

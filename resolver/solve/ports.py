@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from packaging.utils import NormalizedName
@@ -50,8 +50,15 @@ class Index(Protocol):
         """Start fetching the listings of ``projects``."""
         ...
 
-    def prefetch_metadata(self, artifacts: Iterable[Artifact]) -> None:
-        """Start fetching the metadata of ``artifacts``."""
+    def prefetch_metadata(
+        self,
+        artifacts: Iterable[Artifact],
+        leads_to: Callable[[Metadata], Iterable[NormalizedName]] | None = None,
+    ) -> None:
+        """Start fetching the metadata of ``artifacts``, and then the listings it ``leads_to``.
+
+        ``leads_to`` is called in any thread, once for each call and file.
+        """
         ...
 
     def notices(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from resolver.solve.matches import Matches
 from resolver.solve.phantom import find_phantoms
 from resolver.solve.problem import Problem, accepts, names_exactly, names_one, ordered
 from resolver.solve.propagate import Cause, Forced
-from resolver.solve.workspace import Workspace
+from resolver.solve.workspace import ArtifactKey, Workspace, artifact_key
 
 Information = RequirementInformation[Need, AnyCandidate]
 
@@ -51,6 +51,7 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         self.forced = Forced()
         self.withheld = False
         self._order: dict[str, int] = {}
+        self._ahead: set[tuple[ArtifactKey, NormalizedName | None]] = set()
         self._satisfied: dict[tuple[int, int], tuple[bool, Need, AnyCandidate]] = {}
         self._named: dict[int, tuple[bool, Need]] = {}
         self._matches: dict[tuple[object, ...], tuple[Matches, Sequence[Need]]] = {}
@@ -239,10 +240,20 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
         for candidate in found():
             if isinstance(candidate, Candidate):
-                self._workspace.index.prefetch_metadata([candidate.artifact])
+                self._fetch_ahead(candidate)
                 self._workspace.evidence.prefetch([candidate.artifact])
             break
         return found
+
+    def _fetch_ahead(self, candidate: Candidate) -> None:
+        """The metadata of what will likely be taken, and the listings that it will ask for."""
+        key = (artifact_key(candidate.artifact), candidate.extra)
+        if key not in self._ahead:
+            self._ahead.add(key)
+            self._workspace.index.prefetch_metadata(
+                [candidate.artifact],
+                lambda metadata: self._workspace.leads_to(metadata, candidate.extra),
+            )
 
     def is_satisfied_by(self, requirement: Need, candidate: AnyCandidate) -> bool:
         """Whether a candidate that was found for other requirements satisfies this one too."""

@@ -233,6 +233,15 @@ class Workspace:
         )
         yield HostNeed(BYTES, "bytes that were read", str(artifact.release), reason)
 
+    def leads_to(
+        self, metadata: Metadata, extra: NormalizedName | None
+    ) -> Iterable[NormalizedName]:
+        """The projects that a file's metadata requires on the target; pure, from any thread."""
+        for requirement in self._applying(metadata, extra):
+            project = canonicalize_name(requirement.name)
+            if requirement.url is None and project not in self.overrides:
+                yield project
+
     def _applying(self, metadata: Metadata, extra: NormalizedName | None) -> Iterable[Requirement]:
         """The requirements that hold on the target: of a file itself, or of one extra alone."""
         for requirement in metadata.requires:

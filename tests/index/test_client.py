@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -374,6 +375,27 @@ def test_prefetching_never_raises(bench: Bench) -> None:
     assert index.listings(project("other")) == ()
     with pytest.raises(Unreachable):
         index.listings(project("pkg"))
+
+
+def test_metadata_leads_to_listings_that_are_told_of_when_asked_for(bench: Bench) -> None:
+    bench.server.project("pkg", [build_wheel("pkg", "1", requires=["torch", "other"])])
+    bench.server.routes["/whl/cu130/torch/"] = Reply(body=b"{", headers={"Content-Type": JSON})
+    bench.snapshot.add("pytorch", TORCH130)
+    index = bench.index(cuda_tags=("cu130",))
+    (listing,) = index.listings(project("pkg"))
+    index.prefetch_metadata(
+        listing.artifacts, lambda found: [project(needed.name) for needed in found.requires]
+    )
+    index.metadata(listing.artifacts[0])
+    waiting = threading.Event()
+    while not {project("torch"), project("other")} <= index._listings.keys():
+        waiting.wait(0.001)  # the listings are begun right after the metadata is there
+    assert index._listings[project("torch")].result()
+    assert index._listings[project("other")].result() == ()
+    assert "/simple/other/" in bench.server.paths
+    assert index.notices() == ()
+    index.listings(project("torch"))
+    assert len(index.notices()) == 1
 
 
 # Cache and offline.

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -191,8 +191,12 @@ class FakeIndex:
     def prefetch_listings(self, projects: Iterable[NormalizedName]) -> None:
         del projects
 
-    def prefetch_metadata(self, artifacts: Iterable[Artifact]) -> None:
-        del artifacts
+    def prefetch_metadata(
+        self,
+        artifacts: Iterable[Artifact],
+        leads_to: Callable[[Metadata], Iterable[NormalizedName]] | None = None,
+    ) -> None:
+        del artifacts, leads_to
 
     def asides(self) -> tuple[str, ...]:
         return ()
