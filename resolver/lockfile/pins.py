@@ -42,7 +42,7 @@ def open_lock(path: Path, options: LockOptions = EACH_FORK) -> LockDocument:
             hint="leave --extra, --group, --all-extras and --environment out",
         )
     try:
-        asked = [line for lines, _ in _asked(document) for line in lines.asked]
+        asked = [line for lines, *_ in _asked(document) for line in lines.asked]
         for line in asked:
             _ = line.digests  # a damaged one is told here
     except UsageError as error:
@@ -154,11 +154,13 @@ def _stated_python(
 
 # files that are lines
 
-_Asked = Iterable[tuple[Lines, tuple[str, ...]]]
+_Asked = Iterable[tuple[Lines, tuple[str, ...], str]]
+# What uv chooses a build of by ``--torch-backend``, as far as it is pinned without one.
+_PYTORCH = frozenset({"torch", "torchvision", "torchaudio"})
 
 
 def _asked(document: LockDocument) -> _Asked:
-    """The lines of a file, in parts that share the addresses of their indexes."""
+    """The lines of a file, in parts that share the addresses of their indexes, and uv's backend."""
     if document.kind is Kind.DOCKERFILE:
         image = _image(document)
         return [
@@ -167,6 +169,7 @@ def _asked(document: LockDocument) -> _Asked:
                     install.requirements, f"{document.path}, line {install.line}", document.path
                 ),
                 tuple(install.indexes),
+                install.backend,
             )
             for install in image.installs
         ]
@@ -175,7 +178,7 @@ def _asked(document: LockDocument) -> _Asked:
         lines = parse_lines(texts, f"{document.path}, pip", document.path)
     else:
         lines = load_lines(document.path)
-    return [(lines, tuple(address for _, address in lines.indexes))]
+    return [(lines, tuple(address for _, address in lines.indexes), "")]
 
 
 def _image(document: LockDocument) -> Image:
@@ -191,9 +194,12 @@ def _read_lines(document: LockDocument, target: Target) -> LockFile:
     strict = document.kind is Kind.REQUIREMENTS
     loose = list[str]()
     indexes: dict[str, str] = {}
-    for lines, addresses in _asked(document):
+    for lines, addresses, backend in _asked(document):
         for line in lines.asked:
-            if target.holds(line.marker):
+            if backend and line.name in _PYTORCH:
+                # The machine that it is built on decides which build that is.
+                reader.leave_out(f"{line.requirement}", f"of --torch-backend {backend}, by machine")
+            elif target.holds(line.marker):
                 _add_line(line, reader, addresses, loose, latest=not strict)
         reader.notes += lines.notes
         loose += lines.unread

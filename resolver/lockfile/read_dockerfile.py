@@ -1,6 +1,9 @@
 """The pins of a Dockerfile, where they are plain: ``pip install`` and ``uv pip install`` lines.
 
-Source: the Dockerfile reference. Nothing is run, and no base image is looked into.
+Variables count as for the commands: those of ``ENV`` and ``ARG``, and what a command sets itself.
+
+Sources: the Dockerfile reference; pip's "Configuration"; uv's "Environment variables" and "Using uv
+with PyTorch". Nothing is run, and no base image is looked into.
 """
 
 from __future__ import annotations
@@ -17,9 +20,20 @@ _FROM = re.compile(r"(?i)(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?")
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<bare>\w+))")
 _INSTALLS = re.compile(r"(?:^|\s|/)(?:pip3?(?:\.\d+)?|python[\d.]*\s+-m\s+pip)\s+install\s")
 _SPLIT = re.compile(r"\s*(?:&&|\|\||;(?=\s)|\||\n)\s*")
+_FLAGS = re.compile(r"\A(?:--(?:mount|network|security)=\S+\s+)+")
+_SETS = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
+_CONFIGURES = re.compile(
+    r"(?:^|\s|/)pip3?\s+config(?:\s+--\w+)*\s+set\s+(?:\w+)\.(?P<key>(?:extra-)?index-url)\s+(?P<url>.+)"
+)
 _PYTHON = re.compile(r"(?:.*/)?python:(3\.\d+(?:\.\d+)?)")
 # Options of pip and uv that take a value, and those that name an index.
 _INDEXES = ("-i", "--index-url", "--extra-index-url", "--default-index", "--index")
+_BACKEND = "--torch-backend"
+# Which variables name the indexes of a command, and the address of PyTorch's for a backend of uv.
+_PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")
+_PYTORCH = "https://download.pytorch.org/whl/{backend}"
+_FIXED = re.compile(r"cu\d+|cpu")
 _FILES = ("-r", "--requirement", "--requirements")
 _VALUED = frozenset(
     (*_INDEXES, *_FILES, "-c", "--constraint", "-f", "--find-links", "-t", "--target", "--prefix")
@@ -38,12 +52,16 @@ _VALUED |= {
 
 @dataclass(slots=True)
 class Install:
-    """One command: the requirements that it names, its indexes, the files that it reads."""
+    """One command: the requirements that it names, its indexes, the files that it reads.
+
+    ``backend`` is uv's ``--torch-backend`` where that is no index of PyTorch's for sure.
+    """
 
     line: int
     requirements: list[str] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    backend: str = ""
 
 
 @dataclass(slots=True)
@@ -88,7 +106,7 @@ def parse_dockerfile(text: str) -> Image | None:
                 elif name in arguments:
                     variables[name] = arguments[name]
         elif word == "RUN" and stage is not None:
-            stage.installs += _installs(number, _filled(rest, variables))
+            stage.installs += _installs(number, _filled(rest, variables), variables)
     if not stages:
         return None
     chain = [stages[-1]]
@@ -151,13 +169,26 @@ def _assignments(text: str) -> Iterator[tuple[str, str | None]]:
         yield name, value if equals else None
 
 
-def _installs(number: int, command: str) -> Iterator[Install]:
+def _installs(number: int, command: str, variables: dict[str, str]) -> Iterator[Install]:
+    """The installs of one RUN. What ``pip config set`` writes stays in ``variables``."""
     if command.startswith("["):
         try:
             command = shlex.join(map(str, json.loads(command)))
         except ValueError:
             return
-    for part in _SPLIT.split(command):
+    shell = dict(variables)
+    for part in _SPLIT.split(_FLAGS.sub("", command)):
+        told = dict(shell)
+        while (match := _SETS.match(part)) is not None:
+            told[match["name"]] = _filled(match["value"].strip("\"'"), told)
+            part = part[match.end() :]
+        if not part.strip():
+            shell = told  # variables of the shell, for all that follows
+            continue
+        if (match := _CONFIGURES.search(part)) is not None:
+            name = f"PIP_{match['key'].replace('-', '_').upper()}"
+            variables[name] = shell[name] = match["url"].strip().strip("\"'")
+            continue
         match = _INSTALLS.search(part)
         if match is None:
             continue
@@ -165,11 +196,16 @@ def _installs(number: int, command: str) -> Iterator[Install]:
             words = shlex.split(part[match.end() :], comments=True)
         except ValueError:
             continue
-        yield _install(number, words)
+        by_uv = re.search(r"(?:^|\s|/)uv\s", part[: match.end()]) is not None
+        yield _install(number, words, told, by_uv=by_uv)
 
 
-def _install(number: int, words: list[str]) -> Install:
+def _install(
+    number: int, words: list[str], variables: Mapping[str, str], *, by_uv: bool
+) -> Install:
     found = Install(number)
+    backend = variables.get("UV_TORCH_BACKEND", "") if by_uv else ""
+    replaced = False
     rest = iter(words)
     for word in rest:
         if word.startswith((">", "<", "2>", "&>")):
@@ -182,8 +218,23 @@ def _install(number: int, words: list[str]) -> Install:
             continue
         value = value if equals else next(rest, "")
         if name in _INDEXES:
-            # uv names an index as NAME=URL.
-            found.indexes.append(value.partition("=")[2] or value if "=http" in value else value)
+            found.indexes.append(_address(value))
+            replaced |= name in ("-i", "--index-url", "--default-index")
         elif name in _FILES:
             found.files.append(value)
+        elif name == _BACKEND:
+            backend = value
+    for name in _UV if by_uv else _PIP:
+        if not (replaced and name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")):
+            found.indexes += map(_address, variables.get(name, "").split())
+    if _FIXED.fullmatch(backend):
+        found.indexes.insert(0, _PYTORCH.format(backend=backend))
+    else:
+        found.backend = backend
     return found
+
+
+def _address(value: str) -> str:
+    """The address of an index, which uv may name: ``NAME=URL``."""
+    name, equals, address = value.partition("=")
+    return address if equals and "://" not in name and "://" in address else value

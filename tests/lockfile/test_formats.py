@@ -393,6 +393,55 @@ d @ https://files.example/d-1.0-py3-none-any.whl; sys_platform == "win32"
         load(write(tmp_path, "./e-1.0-py3-none-any.whl; nonsense\n"))
 
 
+@pytest.mark.parametrize(
+    ("lines", "indexes"),
+    [
+        ("RUN uv pip install torch==2.9.1 --torch-backend=cu130", ["{}/cu130"]),
+        ("RUN uv pip install --torch-backend cpu torch==2.9.1", ["{}/cpu"]),
+        ("ENV UV_TORCH_BACKEND=cu130\nRUN uv pip install torch==2.9.1", ["{}/cu130"]),
+        ("ENV UV_TORCH_BACKEND=cu130\nRUN pip install torch==2.9.1", []),
+        ("ARG T=cu130\nENV UV_TORCH_BACKEND=$T\nRUN uv pip install torch==2.9.1", ["{}/cu130"]),
+        ("RUN --mount=type=cache UV_TORCH_BACKEND=cu130 uv pip install torch==2.9.1", ["{}/cu130"]),
+        ("RUN export A=1 UV_TORCH_BACKEND=cu130 && uv pip install torch==2.9.1", ["{}/cu130"]),
+        ("RUN UV_TORCH_BACKEND=cu130 true && uv pip install torch==2.9.1", []),
+        (
+            "ENV UV_TORCH_BACKEND=cu128\nRUN uv pip install --torch-backend=cu130 torch==2.9.1",
+            ["{}/cu130"],
+        ),
+        ("ENV PIP_INDEX_URL={}/cu130\nRUN pip install torch==2.9.1", ["{}/cu130"]),
+        ("ENV PIP_INDEX_URL={}/cu130\nRUN uv pip install torch==2.9.1", []),
+        (
+            "ENV PIP_EXTRA_INDEX_URL='{}/cu130 https://x/simple'\nRUN pip3 install torch==2.9.1",
+            ["{}/cu130", "https://x/simple"],
+        ),
+        (
+            "ENV PIP_INDEX_URL={}/cu128\nRUN pip install torch==2.9.1 --index-url {}/cu130",
+            ["{}/cu130"],
+        ),
+        ("ENV UV_INDEX=own={}/cu130\nRUN uv pip install torch==2.9.1", ["{}/cu130"]),
+        (
+            "RUN pip config set global.extra-index-url {}/cu130\nRUN pip install torch==2.9.1",
+            ["{}/cu130"],
+        ),
+    ],
+)
+def test_the_indexes_of_a_dockerfiles_commands(
+    tmp_path: Path, lines: str, indexes: list[str]
+) -> None:
+    place = "https://download.pytorch.org/whl"
+    (image,) = load(write(tmp_path, f"FROM python:3.12\n{lines}\n".replace("{}", place)))
+    (torch,) = image.pins
+    assert torch.indexes == tuple(each.format(place) for each in indexes)
+
+
+def test_a_build_that_the_machine_decides_is_not_judged(tmp_path: Path) -> None:
+    text = "FROM python:3.12\nRUN uv pip install --torch-backend=auto torch==2.9.1 numpy==2.2.0\n"
+    (image,) = load(write(tmp_path, text))
+    assert [pin.name for pin in image.pins] == ["numpy"]
+    assert image.left_out == 1
+    assert image.notes[-1] == "torch==2.9.1 was left out: of --torch-backend auto, by machine"
+
+
 def test_what_is_not_plain_in_a_dockerfile_is_left_out(tmp_path: Path) -> None:
     text = """FROM python:3.12
 RUN pip install $ARGS '.[a, b]' dist/*.whl "x==${UNSET}" six==1.0 && \\
