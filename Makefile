@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Workers take tests from each other, so that none of them is left with the slow ones.
 PARALLEL := -n auto --dist worksteal
+# Workers and the commands that tests start take compiled files from each other too.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage test-live test-real fuzz check bench clean

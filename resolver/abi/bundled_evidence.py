@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from packaging.utils import NormalizedName, parse_wheel_filename
 from packaging.version import Version
@@ -26,48 +27,74 @@ DIRECTORY = "wheels"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
 _MEMORY = 256 << 20
 
+# Lines, and the facts of those that were asked for, which nothing changes.
+_Rows: TypeAlias = dict[str, WheelFacts | str]
+# What this process has read, with the state that the file had.
+_read: dict[Path, tuple[tuple[int, int], _Rows]] = {}
+
 
 class EvidencePack:
     """The packed evidence of some directories; a project's file is read when first asked for.
 
-    What a later directory says of a file replaces what an earlier one does.
+    What a later directory says of a file replaces what an earlier one does. A process reads and
+    parses the same file once, for all packs.
     """
 
     def __init__(self, *directories: Path) -> None:
         self._directories = tuple(directory / DIRECTORY for directory in directories)
-        self._loaded: dict[NormalizedName, dict[str, WheelFacts | str]] = {}
+        self._loaded: dict[NormalizedName, tuple[_Rows, ...]] = {}
 
     def get(self, project: NormalizedName, sha256: str, *, full: bool = False) -> WheelFacts | None:
         """What is known of a file; None where nothing is, or not as deep as asked for.
 
         Raises KnowledgeError when the project's file is damaged.
         """
-        lines = self._load(project)
-        found = lines.get(sha256)
-        if isinstance(found, str):
-            try:
-                found = lines[sha256] = facts_from_json(json.loads(found))
-            except (ValueError, KeyError, TypeError) as error:
-                raise self._damaged(project, error) from error
-        if found is None or (full and found.depth != "full"):
-            return None
-        return found
+        for rows in reversed(self._load(project)):
+            found = rows.get(sha256)
+            if isinstance(found, str):
+                try:
+                    found = rows[sha256] = facts_from_json(json.loads(found))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise self._damaged(project, error) from error
+            if found is not None:
+                return None if full and found.depth != "full" else found
+        return None
 
     def named(self, project: NormalizedName, prefix: str) -> tuple[WheelFacts, ...]:
         """What is held of the files of a project whose names begin so."""
         marker = f'"filename":"{prefix}'
+        return self._chosen(
+            project, lambda row: marker in row, lambda f: f.filename.startswith(prefix)
+        )
+
+    def needing(self, project: NormalizedName, symbol: str) -> tuple[WheelFacts, ...]:
+        """What is held of the files of a project with a member that leaves a symbol undefined."""
+        marker = json.dumps(symbol)
+        return self._chosen(
+            project,
+            lambda row: marker in row,
+            lambda facts: any(m.facts and symbol in m.facts.undefined for m in facts.members),
+        )
+
+    def _chosen(
+        self,
+        project: NormalizedName,
+        may: Callable[[str], bool],
+        does: Callable[[WheelFacts], bool],
+    ) -> tuple[WheelFacts, ...]:
+        """The facts that do; of rows that were not parsed yet, those that may are."""
+        layers = self._load(project)
         found = []
-        for sha256, row in list(self._load(project).items()):
-            known = row.filename.startswith(prefix) if not isinstance(row, str) else marker in row
-            facts = self.get(project, sha256) if known else None
-            if facts is not None:
+        for sha256 in dict.fromkeys(sha256 for rows in layers for sha256 in rows):
+            row = next(rows[sha256] for rows in reversed(layers) if sha256 in rows)
+            facts = self.get(project, sha256) if not isinstance(row, str) or may(row) else None
+            if facts is not None and does(facts):
                 found.append(facts)
         return tuple(found)
 
     def all(self, project: NormalizedName) -> tuple[WheelFacts, ...]:
         """Everything that is held of a project."""
-        found = (self.get(project, sha256) for sha256 in list(self._load(project)))
-        return tuple(facts for facts in found if facts is not None)
+        return self._chosen(project, lambda _: True, lambda _: True)
 
     def projects(self) -> tuple[str, ...]:
         """The projects that have a file, sorted."""
@@ -93,33 +120,37 @@ class EvidencePack:
         self._loaded.pop(project, None)
         return path
 
-    def _load(self, project: NormalizedName) -> dict[str, WheelFacts | str]:
+    def _load(self, project: NormalizedName) -> tuple[_Rows, ...]:
         known = self._loaded.get(project)
         if known is None:
-            known = self._loaded[project] = self._read(project)
-        return known
-
-    def _read(self, project: NormalizedName) -> dict[str, WheelFacts | str]:
-        marker = '"sha256":"'
-        rows: dict[str, WheelFacts | str] = {}
-        for directory in self._directories:
-            path = directory / f"{project}.jsonl.xz"
-            if not path.exists():
-                continue
+            paths = (directory / f"{project}.jsonl.xz" for directory in self._directories)
             try:
-                text = lzma.decompress(path.read_bytes(), memlimit=_MEMORY).decode()
+                known = tuple(_rows_of(path) for path in paths if path.exists())
             except (OSError, lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
                 raise self._damaged(project, error) from error
-            for line in text.splitlines():
-                start = line.find(marker) + len(marker)
-                rows[line[start : start + 64]] = line
-        return rows
+            self._loaded[project] = known
+        return known
 
     def _damaged(self, project: NormalizedName, error: Exception) -> KnowledgeError:
         name = f"{project}.jsonl.xz"
         places = [place / name for place in self._directories if (place / name).exists()]
         where = ", ".join(map(str, places or [self._directories[-1] / name]))
         return KnowledgeError(f"{where}: damaged evidence: {error}", hint="reinstall abilock")
+
+
+def _rows_of(path: Path) -> _Rows:
+    """The rows of one file, by sha256; raises what reading and inflating it raises."""
+    state = path.stat()
+    known = _read.get(path)
+    if known is not None and known[0] == (state.st_mtime_ns, state.st_size):
+        return known[1]
+    marker = '"sha256":"'
+    rows: _Rows = {}
+    for line in lzma.decompress(path.read_bytes(), memlimit=_MEMORY).decode().splitlines():
+        start = line.find(marker) + len(marker)
+        rows[line[start : start + 64]] = line
+    _read[path] = (state.st_mtime_ns, state.st_size), rows
+    return rows
 
 
 def reduce_facts(facts: WheelFacts) -> WheelFacts:

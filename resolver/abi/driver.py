@@ -108,11 +108,9 @@ def load_functions(directory: Path) -> DriverFunctions:
         document = parse_json(text)
         if document["format"] != _FORMAT:
             raise ValueError("another format than this program reads")
-        introduced = {
-            str(name): cuda_of(int(number))
-            for number, names in document["functions"].items()
-            for name in names
-        }
+        introduced = {}
+        for number, names in document["functions"].items():
+            introduced.update(dict.fromkeys(map(str, names), cuda_of(int(number))))
         return DriverFunctions(introduced=introduced, sources=tuple(map(str, document["sources"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise KnowledgeError(f"{path}: damaged: {error}", hint="reinstall abilock") from error

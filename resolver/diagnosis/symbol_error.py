@@ -283,7 +283,7 @@ class FaultExplainer:
         for name in map(canonicalize_name, names):
             links = [
                 link_wheel(facts, self.history, rules, machine=self._machine)
-                for facts in self._base.pack.all(name)
+                for facts in self._base.pack.needing(name, symbol)
                 if self._machine in facts.filename or facts.filename.endswith("-any.whl")
             ]
             needing = [link for link in links if symbol in link.masks]

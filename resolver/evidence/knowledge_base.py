@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from packaging.utils import NormalizedName
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What this process has read, by the state of the files; a history is never changed.
-_histories: dict[tuple[object, ...], History] = {}
+# What this process has read, by the state of the files; nothing of it is ever changed.
+_read: dict[tuple[object, ...], Any] = {}
+_lock = Lock()
 
 
 def _state(path: Path) -> tuple[str, int, int]:
@@ -35,6 +36,16 @@ def _state(path: Path) -> tuple[str, int, int]:
     except OSError:
         return (str(path), -1, -1)
     return (str(path), state.st_size, state.st_mtime_ns)
+
+
+def _once(make: Callable[[], T], *files: Path) -> T:
+    """What ``make`` reads of these files, once in a process; from any thread."""
+    state = tuple(map(_state, files))
+    with _lock:
+        if state not in _read:
+            _read[state] = make()
+        value: T = _read[state]
+        return value
 
 
 class KnowledgeBase:
@@ -60,15 +71,13 @@ class KnowledgeBase:
         self.overlays = tuple(overlays)
         self._facts = facts
         self._cache_dir = cache_dir
-        self._lock = Lock()
-        self._history: History | None = None
 
     @property
     def layers(self) -> tuple[Path, ...]:
         """The directories, what replaces after what is replaced."""
         return (self.root, *self.overlays)
 
-    @property
+    @cached_property
     def facts(self) -> Knowledge:
         """Channels, CUDA releases, GPUs, builds, sets, recorded listings."""
         return self._facts or load_knowledge(self.root, self.overlays, self._cache_dir)
@@ -161,7 +170,8 @@ class KnowledgeBase:
         """The functions of NVIDIA's driver, by the CUDA that introduced them."""
         from resolver.abi.driver import FUNCTIONS_FILE, load_functions
 
-        return load_functions(self._last_with(FUNCTIONS_FILE))
+        place = self._last_with(FUNCTIONS_FILE)
+        return _once(lambda: load_functions(place), place / FUNCTIONS_FILE)
 
     @cached_property
     def providers(self) -> ProviderHistory:
@@ -169,7 +179,8 @@ class KnowledgeBase:
         from resolver.abi.provider_file import PROVIDERS_FILE, load_providers
 
         place = self._last_with(PROVIDERS_FILE)
-        return load_providers(place, self._keep("providers", place / PROVIDERS_FILE))
+        keep = self._keep("providers", place / PROVIDERS_FILE)
+        return _once(lambda: load_providers(place, keep), place / PROVIDERS_FILE)
 
     def _last_with(self, name: str) -> Path:
         """The last layer's ``abi`` that has this file, the first where none has."""
@@ -195,20 +206,14 @@ class KnowledgeBase:
         """Keeps the inflated content of a packed file beside the parsed parts."""
         return lambda make: kept_bytes(self._cache_dir, part, path, make)
 
-    @property
+    @cached_property
     def history(self) -> History:
         """What each torch that was read exports; from any thread. Cost: below 0.1 s, once."""
         from resolver.abi.history_file import BUILDS_FILE, SYMBOLS_FILE, load_history
 
-        with self._lock:
-            if self._history is None:
-                place = self._last_with(BUILDS_FILE)
-                state = tuple(map(_state, (place / SYMBOLS_FILE, place / BUILDS_FILE)))
-                if state not in _histories:
-                    keep = self._keep("torch_symbols", place / SYMBOLS_FILE)
-                    _histories[state] = load_history(place, keep)
-                self._history = _histories[state]
-            return self._history
+        place = self._last_with(BUILDS_FILE)
+        keep = self._keep("torch_symbols", place / SYMBOLS_FILE)
+        return _once(lambda: load_history(place, keep), place / SYMBOLS_FILE, place / BUILDS_FILE)
 
     @cached_property
     def pack(self) -> EvidencePack:

@@ -24,7 +24,7 @@ from resolver.model.knowledge import Knowledge
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_facts, "_loaded", {})
     monkeypatch.setattr(kept_facts, "_known", {})
-    monkeypatch.setattr(knowledge_base, "_histories", {})
+    monkeypatch.setattr(knowledge_base, "_read", {})
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_inflated_names_come_back(
 ) -> None:
     made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
     assert (tmp_path / "facts" / f"{name}.pickle").exists()
-    monkeypatch.setattr(knowledge_base, "_histories", {})
+    monkeypatch.setattr(knowledge_base, "_read", {})
     monkeypatch.setattr("lzma.LZMADecompressor", lambda **_: pytest.fail("inflated again"))
     again = getattr(KnowledgeBase(cache_dir=tmp_path), part)
     assert len(again) == len(made)

@@ -50,6 +50,33 @@ def test_what_is_packed_comes_back(tmp_path: Path) -> None:
         assert found.projects() == ("kernel",)
 
 
+@pytest.mark.parametrize("parsed", [False, True])
+def test_what_needs_a_symbol_is_found(tmp_path: Path, parsed: bool) -> None:
+    written = EvidencePack(tmp_path)
+    other = facts(file("kernel", "2.0", sha256="b" * 64), member("kernel/core.so", DELETE))
+    written.write(KERNEL, map(reduce_facts, [wheel("1.0", sha256="a"), other]))
+    pack = EvidencePack(tmp_path)
+    if parsed:
+        pack.all(KERNEL)
+    assert [found.sha256 for found in pack.needing(KERNEL, DELETE)] == ["b" * 64]
+    assert pack.needing(KERNEL, CLONE[:-1]) == ()
+
+
+def test_a_process_parses_a_file_once_while_it_is_the_same(tmp_path: Path) -> None:
+    path = EvidencePack(tmp_path).write(KERNEL, [wheel("1.0", sha256="a")])
+    (first,) = EvidencePack(tmp_path).all(KERNEL)
+    (again,) = EvidencePack(tmp_path).all(KERNEL)
+    assert again is first
+    whole = path.read_bytes()
+    EvidencePack(tmp_path / "other").write(KERNEL, [wheel("2.0", sha256="b")])
+    path.write_bytes((tmp_path / "other/wheels/kernel.jsonl.xz").read_bytes())
+    assert path.read_bytes() != whole
+    assert EvidencePack(tmp_path).get(KERNEL, "a" * 64) is None
+    # What lies above counts, whichever was parsed first.
+    both = EvidencePack(tmp_path / "other", tmp_path)
+    assert [found.sha256 for found in both.all(KERNEL)] == ["b" * 64]
+
+
 def test_equal_facts_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
     rows = [wheel("10.0", sha256="a"), wheel("2.0", sha256="b"), wheel("2.0", sha256="c")]
     first = EvidencePack(tmp_path / "1").write(KERNEL, rows).read_bytes()

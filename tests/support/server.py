@@ -10,10 +10,12 @@ import socket
 import struct
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from typing import Any, ClassVar
 
 from tests.support.wheels import BuiltWheel
@@ -189,8 +191,16 @@ def ranged(data: bytes, *, etag: str | None = None) -> Callable[[Request], Reply
 
 
 def gzip_bomb(size: int) -> bytes:
-    """``size`` zeros, compressed about a thousandfold."""
-    return gzip.compress(bytes(size), mtime=0)
+    """``size`` zeros, compressed about a thousandfold: one block of deflate, many times."""
+    block, rest = bytes(1 << 20), bytes(size % (1 << 20))
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = compressor.compress(block) + compressor.flush(zlib.Z_FULL_FLUSH)
+    tail = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    end = tail.compress(rest) + tail.flush()
+    count, crc = size >> 20, 0
+    for part in (*repeat(block, count), rest):
+        crc = zlib.crc32(part, crc)
+    return gzip.compress(b"", mtime=0)[:10] + packed * count + end + struct.pack("<2I", crc, size)
 
 
 @contextmanager
