@@ -16,6 +16,10 @@ from resolver.lockfile.python_range import allows
 from resolver.model.version import parse_version
 
 _NAMED = 6
+_OF_SEVERAL = {
+    "it is no file of an index": "they are no files of an index",
+    "its address names no wheel": "their addresses name no wheels",
+}
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -174,7 +178,7 @@ def left_out_note(names: Sequence[str], why: str) -> str:
     listed = names[:_NAMED] if more else names
     if not names[1:]:
         return f"{names[0]} was left out: {why}"
-    return f"{', '.join(listed)}{more} were left out: {why.removeprefix('it is ')}"
+    return f"{', '.join(listed)}{more} were left out: {_OF_SEVERAL.get(why, why)}"
 
 
 def is_wheel(place: object) -> bool:
