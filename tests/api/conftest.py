@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import _no_network, place
+from tests.cli.conftest import _no_network, place, warm
 
-__all__ = ["_no_network", "place"]
+__all__ = ["_no_network", "place", "warm"]

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.examples.conftest import ROOT
 
 SCRIPT = ROOT / "examples" / "python" / "lock_and_explain.py"
@@ -24,6 +26,7 @@ def test_the_document_runs(place: Path) -> None:
     assert (place / "pylock.toml").is_file()
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_script_runs(place: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT)], capture_output=True, text=True, cwd=place, check=False

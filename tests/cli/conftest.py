@@ -67,6 +67,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
+@pytest.fixture
+def warm(tmp_path: Path, shared_facts: Path) -> None:
+    """Commands that are started with ``tmp_path`` or ``place`` as home have their facts parsed."""
+    for home in (tmp_path, tmp_path / "home"):
+        (home / "cache/abilock").mkdir(parents=True)
+        (home / "cache/abilock/facts").symlink_to(shared_facts)
+
+
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     connect = socket.socket.connect

@@ -103,6 +103,7 @@ def test_a_group_tells_of_its_commands_what_they_say() -> None:
         ),
     ],
 )
+@pytest.mark.usefixtures("warm")
 def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]) -> None:
     program = (
         "import sys\nfrom resolver.cli.main import main\n"
@@ -247,6 +248,7 @@ def test_colours_only_where_they_are_wanted(
     assert "\x1b[1;32m" not in run("resolve", "a", *TARGET).err
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     environ = clean_environment(dict(os.environ), tmp_path)
     command = [sys.executable, "-c", "from resolver.cli.app import main; main()"]
@@ -265,6 +267,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert (process.wait(), errors) == (0, b"")
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_lock_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     environ = clean_environment(dict(os.environ), tmp_path)
     command = [sys.executable, "-c", "from resolver.cli.app import main; main()", "resolve"]

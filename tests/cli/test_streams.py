@@ -15,6 +15,8 @@ from tests.cli.conftest import clean_environment
 from tests.load.world import World
 
 ABILOCK = (sys.executable, "-c", "from resolver.cli.main import main; main()")
+pytestmark = pytest.mark.usefixtures("warm")
+
 FULL = "error: cannot write to stdout: no space left on device\n"
 CLOSED = "error: cannot write to stdout: it is closed\n"
 

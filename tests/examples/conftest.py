@@ -19,10 +19,11 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def clean_environ(tmp_path: Path) -> dict[str, str]:
-    """An environment of nothing but PATH: no settings, no cache, no configuration files."""
+def clean_environ(tmp_path: Path, shared_facts: Path) -> dict[str, str]:
+    """An environment of nothing but PATH: no settings, no configuration files, parsed facts."""
     home = tmp_path / "home"
-    home.mkdir()
+    (home / ".cache/abilock").mkdir(parents=True)
+    (home / ".cache/abilock/facts").symlink_to(shared_facts)
     return {
         "HOME": str(home),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),

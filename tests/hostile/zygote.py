@@ -7,13 +7,16 @@ some milliseconds where a new process takes half a second of imports.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import select
 import signal
 import sys
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +28,23 @@ MEMORY = 2 << 30
 
 def main() -> None:
     """Answer one request a line until stdin ends."""
-    import resolver.cli.app
-    import resolver.cli.check
-    import resolver.cli.resolve
-    import resolver.cli.why  # noqa: F401 - what most commands import, once for all forks
-
+    _warm()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_run(json.loads(line))) + "\n")
         sys.stdout.flush()
+
+
+def _warm() -> None:
+    """Import every module and read what ships, once for all forks; damage has other origins."""
+    import resolver
+    from resolver.evidence.knowledge_base import KnowledgeBase
+
+    for module in pkgutil.walk_packages(resolver.__path__, "resolver."):
+        importlib.import_module(module.name)
+    base = KnowledgeBase()
+    for name, part in vars(KnowledgeBase).items():
+        if isinstance(part, cached_property):
+            getattr(base, name)
 
 
 def _run(asked: dict[str, Any]) -> dict[str, Any]:
