@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import Host
 from resolver.model.target import Target, driver_text
-from resolver.render.contract import GpuModel, TargetDocument, ToolkitModel
-from resolver.render.render_json import target_model
+
+if TYPE_CHECKING:
+    from resolver.render.contract import TargetDocument
 
 
 def machine_model(
@@ -19,6 +21,9 @@ def machine_model(
     libstdcxx: str | None,
 ) -> TargetDocument:
     """The document of ``target``."""
+    from resolver.render.contract import GpuModel, TargetDocument, ToolkitModel
+    from resolver.render.render_json import target_model
+
     return TargetDocument(
         target=None if target is None else target_model(target),
         tags=[] if target is None else [str(tag) for tag in target.tag_rank],
