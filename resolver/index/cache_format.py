@@ -8,7 +8,7 @@ are JSON, one a file.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -110,10 +110,14 @@ class _Rows:
     end: int
     channel: str
 
-    def make(self) -> tuple[Artifact, ...]:
+    def make(self, wanted: Callable[[str], bool] | None = None) -> tuple[Artifact, ...]:
         try:
             rows = json.loads(self._bytes())
-            return tuple(_artifact_of_row(row, self.channel) for row in rows)
+            return tuple(
+                _artifact_of_row(row, self.channel)
+                for row in rows
+                if wanted is None or wanted(row[0])
+            )
         except (ValueError, TypeError, IndexError) as error:
             raise DamagedData(
                 "the cache holds rows that name no release files",

@@ -5,7 +5,7 @@ Sources: PEP 427 (wheel names), PEP 503, 592, 691, 700 (Simple API), PEP 658/714
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -67,8 +67,8 @@ class Artifact:
 class VersionFiles(Protocol):
     """The files of one version in a long listing."""
 
-    def make(self) -> tuple[Artifact, ...]:
-        """All of them. Raises DamagedData."""
+    def make(self, wanted: Callable[[str], bool] | None = None) -> tuple[Artifact, ...]:
+        """All of them, or those with a wanted name. Raises DamagedData."""
 
     def holds(self, sha256: str) -> bool:
         """Whether one of them has this hash; makes none."""
@@ -98,6 +98,13 @@ class LazyArtifacts(Sequence[Artifact]):
             files = self._files.get(version)
             made = self._made[version] = files.make() if files is not None else ()
         return made
+
+    def named(self, version: Version, wanted: Callable[[str], bool]) -> tuple[Artifact, ...]:
+        """The files of one version with a wanted name; makes no others."""
+        files = self._files.get(version)
+        if files is None or version in self._made:
+            return tuple(file for file in self.of(version) if wanted(file.filename))
+        return files.make(wanted)
 
     def holds(self, version: Version, sha256: str) -> bool:
         """Whether a file of one version has this hash; makes none."""
@@ -152,6 +159,12 @@ class Listing:
         if isinstance(self.artifacts, LazyArtifacts):
             return self.artifacts.of(version)
         return self._grouped.get(version, ())
+
+    def named(self, version: Version, wanted: Callable[[str], bool]) -> Sequence[Artifact]:
+        """The files of one version with a wanted name; of most files a solve wants no more."""
+        if isinstance(self.artifacts, LazyArtifacts):
+            return self.artifacts.named(version, wanted)
+        return [file for file in self._grouped.get(version, ()) if wanted(file.filename)]
 
     def holds(self, version: Version, sha256: str) -> bool:
         """Whether a file of one version has this hash."""

@@ -44,7 +44,7 @@ def parse_filename(filename: str) -> FileName | None:
         if len(tag) != 3:
             return None
         release = _parse_release(front)
-        tags = _parse_tags("-".join(tag))
+        tags = parse_tags("-".join(tag))
         if release is None or tags is None:
             return None
         name, version, build = release
@@ -71,8 +71,14 @@ def _parse_release(front: str) -> tuple[NormalizedName, Version, BuildTag] | Non
         return None
 
 
+def tag_text(filename: str) -> str:
+    """What a wheel's name says of its tags: ``cp312-cp312-manylinux_2_28_x86_64``."""
+    return "-".join(filename[:-4].rsplit("-", 3)[1:])
+
+
 @lru_cache(maxsize=8192)
-def _parse_tags(text: str) -> frozenset[Tag] | None:
+def parse_tags(text: str) -> frozenset[Tag] | None:
+    """The tags of ``cp312-cp312-manylinux_2_28_x86_64``; None where it names none."""
     # Whole names go through packaging, so that its rules for tags count too.
     try:
         return parse_wheel_filename(f"x-1-{text}.whl")[3]

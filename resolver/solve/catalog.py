@@ -18,6 +18,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python
+from resolver.model.filename import parse_tags, tag_text
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named, Release
 from resolver.model.target import Target
@@ -98,7 +99,7 @@ class Catalog:
             best: dict[object, tuple[tuple[object, ...], Artifact]] = {}
             for version in self._versions.get(public, ()):
                 for rank, listing in enumerate(self._listings):
-                    for artifact in listing.files(version):
+                    for artifact in listing.named(version, self._builder.may_take):
                         self._builder.consider(best, rank, artifact)
             wheels = {slot: pair for slot, pair in best.items() if pair[1].kind == "wheel"}
             ordered = sorted((wheels or best).values(), key=lambda pair: pair[0])
@@ -164,6 +165,7 @@ class CatalogBuilder:
     hash_of: Callable[[Artifact], str] | None = None
     sources: bool = False
     _requires_python: dict[str, bool] = field(default_factory=dict)
+    _tags_fit: dict[str, bool] = field(default_factory=dict)
 
     def build(self, project: NormalizedName, listings: Sequence[Listing]) -> Catalog:
         """The catalog of a project from what its channels list, preferred channel first."""
@@ -182,6 +184,18 @@ class CatalogBuilder:
         slot = (artifact.version, rank, self.rules.cuda_of(artifact))
         if slot not in best or key < best[slot][0]:
             best[slot] = (key, artifact)
+
+    def may_take(self, filename: str) -> bool:
+        """Whether the name alone has nothing against a file: it is one for the target."""
+        if not filename.endswith(".whl"):
+            return self.sources
+        text = tag_text(filename)
+        known = self._tags_fit.get(text)
+        if known is None:
+            tags = parse_tags(text)
+            known = tags is not None and not tags.isdisjoint(self.target.tags)
+            self._tags_fit[text] = known
+        return known
 
     def _fits(self, artifact: Artifact) -> bool:
         """Whether ``reject`` has nothing against a file; quick, for pages of thousands."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -26,6 +27,8 @@ from resolver.solve.workspace import Workspace
 
 # More roots than this are a lock's worth of requests: each costs a search.
 _MOST = 8
+# Releases looked at for one with a file for the machine.
+_MOST_TRIED = 50
 
 
 def find_passed_over(
@@ -33,31 +36,60 @@ def find_passed_over(
 ) -> tuple[PassedOver, ...]:
     """What is newer than an answer within what was asked for; empty where nothing is.
 
-    Cost: one search for each such release that no file, pin or set explains. Raises IndexFailure.
+    The newest release of each request and, where no file of it is for the machine, the newest that
+    has one. Cost: one search for each such release that no file, pin or set explains. Raises
+    IndexFailure.
     """
     problem = base_problem(workspace, request, roots_of(workspace, request))
     roots = [need for need in problem.roots if isinstance(need, Wanted) and need.extra is None]
     return tuple(
-        PassedOver(release=Release(root.project, newest), why=why)
+        PassedOver(release=release, why=why)
         for root in roots[:_MOST]
-        if (newest := _newest(workspace, problem, root, outcome)) is not None
-        and (why := _why(workspace, request, problem, root, newest, outcome))
+        for release, why in _of_root(workspace, request, problem, root, outcome)
+        if why
     )
 
 
-def _newest(
+def _of_root(
+    workspace: Workspace, request: Request, problem: Problem, root: Wanted, outcome: Outcome
+) -> Iterator[tuple[Release, str | None]]:
+    newer = _newer(workspace, problem, root, outcome)
+    newest = next(newer, None)
+    if newest is None:
+        return
+    pinned = _pinned(request, root, outcome)
+    unfit = None if pinned else _unfit(workspace, root, newest)
+    release = Release(root.project, newest)
+    if pinned or unfit is None:
+        yield release, pinned or _why(workspace, problem, root, newest, outcome)
+        return
+    yield (
+        release,
+        _line(unfit, unfit.subject if workspace.catalog(root.project).group(newest) else release),
+    )
+    for public in islice(newer, _MOST_TRIED):
+        file = _for_machine(workspace, root, public)
+        if file is None:
+            continue
+        unread = _on_machine(workspace, file)
+        why = _why(workspace, problem, root, file.version, outcome) if unread is None else None
+        yield file.release, why if unread is None else _line(unread, file.release)
+        return
+
+
+def _newer(
     workspace: Workspace, problem: Problem, root: Wanted, outcome: Outcome
-) -> Version | None:
-    """The newest release that a request allows, where it is newer than the one that was taken."""
+) -> Iterator[Version]:
+    """The releases that a request allows and that are newer than the one that was taken."""
     package = outcome.package(root.project)
     if package is None:
-        return None
+        return
     taken = public_of(package.artifact.version)
     catalog = workspace.catalog(root.project)
     allowed = [root.specifier, *(w.specifier for w in problem.constraints.get(root.project, ()))]
     for public in catalog.publics:
         if public <= taken:
-            return None
+            return
         if public.is_prerelease and not problem.pre and not taken.is_prerelease:
             continue
         group = catalog.group(public)
@@ -67,33 +99,47 @@ def _newest(
             all(specifier.contains(version, prereleases=True) for specifier in allowed)
             for version in catalog.versions(public)
         ):
-            return public
-    return None
+            yield public
 
 
-def _why(
-    workspace: Workspace,
-    request: Request,
-    problem: Problem,
-    root: Wanted,
-    newest: Version,
-    outcome: Outcome,
-) -> str | None:
-    catalog = workspace.catalog(root.project)
-    release = Release(root.project, newest)
-    if not catalog.group(newest):
-        rejected = (r.reason for r in catalog.rejected if public_of(r.version) == newest)
-        reason = next(rejected, None)
-        return None if reason is None else _line(reason, release)
+def _pinned(request: Request, root: Wanted, outcome: Outcome) -> str | None:
+    """Who says the version that was taken: the lock, or a known-good set."""
     known, package = outcome.tuple_, outcome.package(root.project)
     if package is not None and request.locked.get(root.project) == package.artifact.version:
         return f"the existing lock pins {package.artifact.version}; --upgrade-package frees it"
     if known is not None and root.project in known.packages_for(outcome.target.machine):
         member = known.packages_for(outcome.target.machine)[root.project]
         return f"the known-good set has {member}; --prefer newest tries newer ones"
-    here = [_on_machine(workspace, artifact) for artifact in catalog.group(newest)]
-    if (unfit := here[0]) is not None and all(here):
-        return _line(unfit, unfit.subject)
+    return None
+
+
+def _unfit(workspace: Workspace, root: Wanted, newest: Version) -> Reason | None:
+    """Why no file of a release is for the machine; None where one is."""
+    catalog = workspace.catalog(root.project)
+    group = catalog.group(newest)
+    if not group:
+        rejected = (r.reason for r in catalog.rejected if public_of(r.version) == newest)
+        return next(rejected, None)
+    here = [_on_machine(workspace, artifact) for artifact in group]
+    return here[0] if all(here) else None
+
+
+def _for_machine(workspace: Workspace, root: Wanted, public: Version) -> Artifact | None:
+    """A file of a release with nothing known against it on the machine; reads none."""
+    for artifact in workspace.catalog(root.project).group(public):
+        facts = list(workspace.rules.candidate_needs(artifact, None))
+        if not any(need.reason for need in facts) and workspace.has_read(artifact, None):
+            facts += [n for n in workspace.needs(artifact, None) if isinstance(n, HostNeed)]
+        if not any(need.reason is not None and not need.reason.is_open for need in facts):
+            return artifact
+    return None
+
+
+def _why(
+    workspace: Workspace, problem: Problem, root: Wanted, newest: Version, outcome: Outcome
+) -> str | None:
+    """Why a release with a file for the machine, or one build of it, was not taken."""
+    release = Release(root.project, newest)
     held = Wanted(root.project, SpecifierSet(f"=={newest}"), None, "the newest release")
     constraints = {**problem.constraints}
     constraints[root.project] = (*constraints.get(root.project, ()), held)
@@ -125,7 +171,11 @@ def _misfit(
     nothing. Of several, what torch must be; then what another pins: that was not taken by the way.
     """
     partners = _partners(workspace, problem, root, outcome)
-    group = workspace.catalog(root.project).group(newest)
+    group = [
+        artifact
+        for artifact in workspace.catalog(root.project).group(public_of(newest))
+        if newest.local is None or artifact.version == newest
+    ]
     artifact = next((a for a in group if _on_machine(workspace, a) is None), group[0])
     for package in partners:
         for need in workspace.needs(package.artifact, None):

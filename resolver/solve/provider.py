@@ -257,14 +257,15 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
 
     def is_satisfied_by(self, requirement: Need, candidate: AnyCandidate) -> bool:
         """Whether a candidate that was found for other requirements satisfies this one too."""
-        if isinstance(requirement, HostNeed) or isinstance(candidate, HostFact):
-            return not (isinstance(requirement, HostNeed) and requirement.reason)
         # resolvelib asks for every pin in every round; the values are kept, so an id stays theirs.
         key = (id(requirement), id(candidate))
         known = self._satisfied.get(key)
         if known is None:
-            known = (accepts(requirement, candidate.artifact), requirement, candidate)
-            self._satisfied[key] = known
+            if isinstance(requirement, HostNeed) or isinstance(candidate, HostFact):
+                satisfied = not (isinstance(requirement, HostNeed) and requirement.reason)
+            else:
+                satisfied = accepts(requirement, candidate.artifact)
+            known = self._satisfied[key] = (satisfied, requirement, candidate)
         return known[0]
 
     def get_dependencies(self, candidate: AnyCandidate) -> Iterator[Need]:

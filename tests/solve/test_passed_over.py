@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from resolver.model.host_need import CUDA, HostNeed
+from resolver.model.host_need import BYTES, CUDA, HostNeed
 from resolver.solve.passed_over import find_passed_over
 from resolver.solve.strategy import resolve
 from tests.support.fakes import (
+    FakeEvidence,
     FakeRules,
     make_knowledge,
     make_reason,
@@ -21,8 +22,13 @@ from tests.support.fakes import (
 MISMATCH = make_reason(
     "cuda-mismatch", "a 3.0", needs="a build for CUDA 13", found="a build for CUDA 12.8"
 )
-
-
+NOT_HERE = (HostNeed(CUDA, "12.8", "a 3.0", MISMATCH),)
+UNREAD = HostNeed(
+    BYTES,
+    "bytes that were read",
+    "a 2.0",
+    make_reason("unreadable", "a 2.0", needs="its own bytes", found="no answer", grade="assumed"),
+)
 TOO_NEW = make_reason(
     "cuda-mismatch", "torch 2.0", needs="a build for CUDA 12", found="one for CUDA 13"
 )
@@ -52,11 +58,34 @@ TOO_NEW = make_reason(
         pytest.param(
             "a 3.0\na 2.0",
             ["a"],
-            {"rules": FakeRules(needs={"a 3.0": (HostNeed(CUDA, "12.8", "a 3.0", MISMATCH),)})},
+            {"rules": FakeRules(needs={"a 3.0": NOT_HERE})},
             [
                 "a 3.0: cuda-mismatch: needs a build for CUDA 13; found a build for CUDA 12.8",
             ],
             id="another-cuda",
+        ),
+        pytest.param(
+            "a 3.0\na 2.0\na 2.0+cu12\na 1.0\nb 1.0 needs a<2",
+            ["a", "b"],
+            {"rules": FakeRules(needs=dict.fromkeys(("a 3.0", "a 2.0"), NOT_HERE))},
+            [
+                "a 3.0: cuda-mismatch: needs a build for CUDA 13; found a build for CUDA 12.8",
+                "a 2.0+cu12: b 1.0 requires a<2",
+            ],
+            id="and-the-newest-with-a-build-for-the-machine",
+        ),
+        pytest.param(
+            "a 3.0\na 2.0\na 1.0",
+            ["a"],
+            {
+                "rules": FakeRules(needs={"a 3.0": NOT_HERE}),
+                "evidence": FakeEvidence(bounds={"a 2.0": (UNREAD,)}),
+            },
+            [
+                "a 3.0: cuda-mismatch: needs a build for CUDA 13; found a build for CUDA 12.8",
+                "a 2.0: unreadable: needs its own bytes; found no answer",
+            ],
+            id="be-it-unread",
         ),
         pytest.param(
             "a 2.0\na 1.0\nb 1.0 needs a<2",
@@ -141,7 +170,7 @@ TOO_NEW = make_reason(
 )
 def test_why(text: str, asked: list[str], options: dict[str, Any], expected: list[str]) -> None:
     rest = dict(options)
-    inside = {key: rest.pop(key) for key in ("rules", "knowledge") if key in rest}
+    inside = {key: rest.pop(key) for key in ("rules", "knowledge", "evidence") if key in rest}
     workspace = make_workspace(text, **inside)
     request = make_request(*asked, **rest)
     outcome = resolve(workspace, request)
