@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,10 @@ _FULL = {Severity.FATAL: 4, Severity.DEGRADED: 3, Severity.WARNING: 2}
 _FULL_IN_ALL = 5
 _LISTED = 8
 _NAMED = 6
+_LONG = 240
+_COPIED = re.compile(
+    r"  symbol|  fix +(?:uv|pip|apt-get|dnf|rm|export|sudo|conda|sh|ENV|RUN|ldconfig)\s"
+)
 _FORKS = 10
 _FORKS_NAMED = 3
 
@@ -136,7 +141,7 @@ def _group_text(report: Report, group: Sequence[Reason], *, verbose: bool) -> st
         if members[1:]:
             member = f"{member} and {len(members) - 1} more"
         first = replace(first, needs=needs, member=member)
-    head, *rows = reason_text(first if verbose else shortened(first)).splitlines()
+    head, *rows = reason_text(first if verbose else _brief(first)).splitlines()
     if forks := _forks_of(report, first):
         rows.insert(0, f"  {'with':<10}  {_some_forks(forks, report)}")
     text = "\n".join([head, *rows])
@@ -166,11 +171,22 @@ def _some(texts: Iterable[str]) -> str:
     return f"{', '.join(listed[:_NAMED])}{more}"
 
 
+def _brief(reason: Reason) -> Reason:
+    """The reason in some lines: one symbol of many, and the head of what is long."""
+    rest = len(reason.symbols) - 1
+    symbols = reason.symbols[:1] + ((f"and {rest} more",) if rest > 0 else ())
+    return replace(shortened(reason), symbols=symbols, found=_head_of(reason.found))
+
+
+def _head_of(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG].rpartition(' ')[0]} ..."
+
+
 def wrapped(block: str) -> str:
     """Its rows in 80 columns; commands and symbols stay as they are, to be copied."""
     lines = []
     for line in block.splitlines():
-        fixed = line.startswith(("  fix ", "  symbol ")) or not line.startswith("  ")
+        fixed = _COPIED.match(line) is not None or not line.startswith("  ")
         lines.append(line if fixed else _folded(line, _LABEL))
     return "\n".join(lines)
 
