@@ -35,6 +35,7 @@ class LoadRuleFact(Fact):
     versions: SpecifierText | None = None
     torch: SpecifierText | None = None
     feature: bool = False
+    purpose: bool = False
     opens: tuple[Annotated[str, Field(pattern=r"^lib\w+$")], ...] = ()
     source: Text
 
@@ -67,6 +68,7 @@ class LoadRuleFact(Fact):
             torch=self.torch,
             opens=self.opens,
             feature=self.feature,
+            purpose=self.purpose,
             source=self.source,
             date=self.date,
         )

@@ -53,7 +53,7 @@ class MemberNeeds:
             if major != wanted
         }
         served = any(major == wanted for _, _, major in needed)
-        deciding = _deciding(link)
+        deciding = _deciding(link) | _purpose(link)
         reasons = []
         for path, (row, soname, major) in sorted(foreign.items()):
             if served and not row.load.curated:
@@ -234,6 +234,12 @@ def _deciding(link: WheelLink) -> frozenset[str]:
     """The members that must load beside the newest torch of the machine; all where none is."""
     columns = [i for i in range(len(link.history.builds)) if link.builds >> i & 1]
     rows = link.deciding(columns[-1]) if columns else link.members
+    return frozenset(row.member.path for row in rows)
+
+
+def _purpose(link: WheelLink) -> frozenset[str]:
+    """The members that a wheel is for, though its package imports without them."""
+    rows = (row for row in link.members if row.load.rule is not None and row.load.rule.purpose)
     return frozenset(row.member.path for row in rows)
 
 

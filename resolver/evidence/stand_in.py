@@ -21,7 +21,7 @@ from resolver.evidence.wheel_reader import WheelReader, key_of
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.host_need import BYTES, CUDA, GPU, HostNeed
+from resolver.model.host_need import BYTES, CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release
@@ -143,15 +143,18 @@ def inherited_needs(
     known: Knowledge,
     cuda_of: CudaOf,
     codes_of: CodesOf,
+    driver: Iterable[Reason],
 ) -> Iterator[HostNeed]:
     """What a file needs of the host by what its sibling lacks, as inferred.
 
-    Where the device code of its own build is known, a sibling's says nothing: a build for another
-    CUDA release has other code.
+    ``driver`` is what speaks against the sibling by the driver: of one source, both call it. Where
+    the device code of its own build is known, a sibling's says nothing: a build for another CUDA
+    release has other code.
     """
     if read.sibling is None:
         return
     origin = artifact.release
+    yield from _needs(DRIVER, origin, read, driver)
     if cuda_of(artifact) is None and named_cuda_major(artifact) is None:
         yield from _needs(CUDA, origin, read, members.cuda_reasons(read.link, origin, fatal=True))
     if codes_of(artifact) is not None:

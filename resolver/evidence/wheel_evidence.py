@@ -153,7 +153,13 @@ class WheelEvidence:
             ]
         else:
             needs += inherited_needs(
-                artifact, read, self._members, self._known, self._cuda_of, self._codes_of
+                artifact,
+                read,
+                self._members,
+                self._known,
+                self._cuda_of,
+                self._codes_of,
+                self._driver_reasons(read.link, artifact.release),
             )
             needs += self._word(artifact, read, self._declared(metadata))
         if _asks_torch(read.link) and not _alternatives_unread(read.link):

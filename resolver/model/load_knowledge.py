@@ -29,7 +29,8 @@ class LoadRule:
     none of it. What loads ``never`` lies beside: a library that others need, another Python's, a
     plugin for something that is not there. ``opens`` are libraries of NVIDIA's wheels that the
     package opens before, as ``libcudnn``. ``feature`` says of what must load that its kernels bring
-    a feature: the package works on a GPU that they have no code for.
+    a feature: the package works on a GPU that they have no code for. ``purpose`` says of what the
+    package imports without that the wheel is for nothing else: it decides which CUDA that is.
     """
 
     id: str
@@ -45,6 +46,7 @@ class LoadRule:
     torch: SpecifierSet | None = None
     opens: tuple[str, ...] = ()
     feature: bool = False
+    purpose: bool = False
     source: str
     date: date
 

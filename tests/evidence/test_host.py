@@ -91,6 +91,12 @@ def test_an_optional_member_of_another_cuda_major_degrades() -> None:
     assert remark.member == EXTRA
 
 
+def test_what_a_wheel_is_for_decides_though_the_package_imports_without() -> None:
+    provider = member("kernel/provider.so", CLONE, needed=["libcudart.so.13"])
+    (need,), remarks = judged(member(CORE), provider)
+    assert (need.fact, need.text, remarks) == (CUDA, "libcudart.so.13, of CUDA 13", ())
+
+
 def test_one_member_that_cannot_load_is_enough() -> None:
     needs, _ = judged(
         member("kernel/core.so", needed=["libcudart.so.13"]),

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from packaging.version import Version
 
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.stand_in import sibling_files
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
-from resolver.model.host_need import BYTES, CUDA, GPU, HostNeed
+from resolver.model.host_need import BYTES, CUDA, DRIVER, GPU, HostNeed
 from resolver.model.knowledge import CudaRelease
 from resolver.model.reason import Code, Grade
 from resolver.solve.candidate import Bound
@@ -46,6 +47,7 @@ TOOLKITS = tuple(
         ("13.0", "sm_75 sm_90 sm_110 sm_120"),
     )
 )
+DRIVEN = make_knowledge(libraries=LIBRARIES, cuda=dict(KnowledgeBase().facts.cuda))
 KNOWN = make_knowledge(libraries=LIBRARIES, cuda={toolkit.version: toolkit for toolkit in TOOLKITS})
 
 
@@ -99,6 +101,15 @@ def test_a_sibling_s_code_says_nothing_where_the_build_s_own_is_known() -> None:
     assert unmet(list(evidence.needs(OTHER, metadata(OTHER))), GPU) == []
     (need,) = unmet(list(world.evidence().needs(OTHER, metadata(OTHER))), GPU)
     assert need.origin == "kernel 1.0+cu130"
+
+
+@pytest.mark.parametrize(("driver", "refused"), [("535.183.06", True), ("550.54.14", False)])
+def test_what_a_sibling_calls_of_the_driver_counts(driver: str, refused: bool) -> None:
+    target = make_target(cuda="13.0", driver=driver)
+    world = World(known=DRIVEN, target=target, siblings={OTHER.filename: [READ]})
+    world.tell(facts(READ, member(CORE, CLONE, "cuGreenCtxDestroy", needed=("libcuda.so.1",))))
+    found = unmet(list(world.evidence().needs(OTHER, metadata(OTHER))), DRIVER)
+    assert [need.reason.grade for need in found if need.reason] == [Grade.INFERRED] * refused
 
 
 def test_code_that_the_sibling_has_is_no_need() -> None:

@@ -55,6 +55,15 @@ source = "a test"
 date = 2026-01-01
 
 [[rule]]
+id = "kernel-provider"
+projects = ["kernel"]
+pattern = 'kernel/provider\\.so'
+load = "optional"
+purpose = true
+source = "a test"
+date = 2026-01-01
+
+[[rule]]
 id = "kernel-hopper"
 projects = ["kernel"]
 pattern = 'kernel/hopper\\.so'
