@@ -6,7 +6,6 @@ Sources: uv's documentation ("Conflicting dependencies") and the lock files that
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from resolver.model.options import LockOptions
 # Of more forks than this each would be judged for minutes, and more than those are not counted.
 _MOST = 32
 _COUNTED = 10_000
-_EXTRA = re.compile(r"extra\s*(?P<how>==|!=)\s*(?P<quote>['\"])(?P<name>.*?)(?P=quote)")
-_ALWAYS, _NEVER = "python_version >= '0'", "python_version < '0'"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -161,16 +158,6 @@ def _ways(items: list[Item], conflicts: Sequence[frozenset[Item]]) -> Iterator[t
 def none_of(items: Iterable[Item]) -> str:
     """The name of the fork that has none of what excludes each other."""
     return f"none of {', '.join(map(str, sorted(items)))}"
-
-
-def with_extras(marker: str, active: frozenset[str]) -> str:
-    """A marker in which each comparison of ``extra`` is decided: several extras may be chosen."""
-
-    def decide(match: re.Match[str]) -> str:
-        holds = (match["name"] in active) == (match["how"] == "==")
-        return _ALWAYS if holds else _NEVER
-
-    return _EXTRA.sub(decide, marker)
 
 
 def conflicts_of(rows: Iterable[Iterable[dict[str, str]]]) -> Iterator[frozenset[Item]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import InvalidMarker
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.lockfile.forks import Fork, with_extras
+from resolver.lockfile.forks import Fork
+from resolver.lockfile.marker_text import MarkerTexts
 from resolver.lockfile.python_range import allows
 from resolver.model.version import parse_version
 
@@ -82,6 +83,7 @@ class Reader:
     conda: dict[str, None] = field(default_factory=dict)
     by_extras: set[str] = field(default_factory=set)
     refused: tuple[str, str] | None = None
+    markers: MarkerTexts | None = None
 
     def leave_out(self, name: str, why: str) -> None:
         """Say that a package is not among the pins."""
@@ -92,13 +94,12 @@ class Reader:
         """Whether a marker holds on the target; one that is none counts as holding, with a note."""
         if not isinstance(marker, str) or not marker.strip():
             return True
-        environment: dict[str, str | Set[str]] = {
-            **self.environment,
-            "extras": self.fork.names("extra"),
-            "dependency_groups": self.fork.names("group"),
-        }
+        if self.markers is None:
+            self.markers = MarkerTexts(self.environment)
+        chosen = {kind: self.fork.names(kind) for kind in ("extra", "group")}
+        fork = {"extras": chosen["extra"], "dependency_groups": chosen["group"]}
         try:
-            return Marker(with_extras(marker, self.active)).evaluate(environment, "lock_file")
+            return self.markers.holds(marker, self.active, fork)
         except (InvalidMarker, RecursionError):
             self.notes.append(f"{self.path}: {marker!r} is not a marker and was taken as true")
             return True

@@ -9,6 +9,7 @@ from typing import Any
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.forks import Fork, Item, chosen_fork, none_of
 from resolver.lockfile.lock_document import Kind, LockDocument
+from resolver.lockfile.marker_text import MarkerTexts
 from resolver.lockfile.pin import LockFile, Reader
 from resolver.lockfile.read_conda import (
     conda_lock_choices,
@@ -73,6 +74,7 @@ class _Source:
     ) -> None:
         self.data, self.path = document.data, document.path
         self.options, self.environment = options, environment
+        self.markers = MarkerTexts(environment)
 
     def read(self, read: _Read, forks: Iterable[Fork]) -> list[Reader]:
         """The pins of each fork."""
@@ -88,7 +90,7 @@ class _Source:
         active = frozenset(
             text for item in fork.items for text in (item.name, item.encoded) if item.kind
         )
-        reader = Reader(self.path, self.environment, fork, active)
+        reader = Reader(self.path, self.environment, fork, active, markers=self.markers)
         read(self.data, reader)
         return reader
 

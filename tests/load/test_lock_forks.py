@@ -13,7 +13,6 @@ from packaging.markers import Environment
 from packaging.pylock import Pylock, PylockSelectError
 
 from resolver.errors import UsageError
-from resolver.lockfile.forks import with_extras
 from resolver.lockfile.pin import LockFile
 from resolver.model.options import LockOptions
 from tests.load.test_check_lock import TARGET, check
@@ -210,15 +209,6 @@ x = [{ name = "with-other-x" }]
     with pytest.raises(UsageError, match=r"extra app\[x\] and extra other\[x\] exclude") as caught:
         load(tmp_path, "uv.lock", text, extras=("x", "other[x]"))
     assert caught.value.hint == "name one of them: --extra app[x]"
-
-
-def test_extras_in_a_marker_are_decided_each() -> None:
-    assert with_extras("extra == 'a' and extra != \"b\"", frozenset({"a"})) == (
-        "python_version >= '0' and python_version >= '0'"
-    )
-    assert with_extras("extra == 'a' or extra != 'b'", frozenset({"b"})) == (
-        "python_version < '0' or python_version < '0'"
-    )
 
 
 # PEP 751
