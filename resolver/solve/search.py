@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from resolvelib import BaseReporter, Resolver
+from resolvelib import BaseReporter
 from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep
 
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
@@ -14,6 +14,7 @@ from resolver.solve.prerelease import licensed
 from resolver.solve.problem import Problem
 from resolver.solve.propagate import Cause, Forced, propagate
 from resolver.solve.provider import Provider, Restart
+from resolver.solve.rounds import Rounds
 from resolver.solve.solution import Solution
 from resolver.solve.solution_rules import Nogood
 from resolver.solve.workspace import Workspace
@@ -91,9 +92,8 @@ def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
             causes = tuple(forced.causes[forced.conflict])
             trail = forced.trail(causes)
             return replace(failure, causes=causes, trail=trail, proven=not provider.withheld)
-        resolver: Resolver[Need, AnyCandidate, str] = Resolver(provider, ledger)
         try:
-            result = resolver.resolve(problem.roots, max_rounds=_MAX_ROUNDS)
+            wants = Rounds(provider, ledger).chosen(problem.roots, _MAX_ROUNDS)
         except Restart:
             continue  # each adds to the dead, so this ends
         except ResolutionImpossible as error:
@@ -101,10 +101,7 @@ def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
             return replace(failure, causes=causes, rejected=tuple(ledger.rejected))
         except (ResolutionTooDeep, RecursionError):
             return replace(failure, undecided=True)
-        chosen = [c for c in result.mapping.values() if isinstance(c, Candidate)]
+        chosen = [candidate for candidate in wants if isinstance(candidate, Candidate)]
         if not licensed(provider, problem.roots, chosen):
             return replace(failure, undecided=True)
-        wants: dict[AnyCandidate, list[str]] = {
-            c: list(filter(None, result.graph.iter_children(c.identifier))) for c in chosen
-        }
         return Solution.of(chosen, wants)
