@@ -20,6 +20,10 @@ MOST = 64 << 20
 _OPEN_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
+class NotRegularError(OSError):
+    """What was to be read is a directory, a pipe, a device or a socket."""
+
+
 def open_descriptor(path: str | Path) -> int:
     """A descriptor of a regular file to read, which the caller closes. Raises OSError at once where
     it is a pipe, a device or a socket.
@@ -31,9 +35,9 @@ def open_descriptor(path: str | Path) -> int:
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            raise NotRegularError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode) and not _is_handed(str(path), status):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+            raise NotRegularError(errno.EINVAL, "not a regular file", str(path))
         os.set_blocking(descriptor, True)
     except BaseException:
         os.close(descriptor)

@@ -60,6 +60,7 @@ PURE = {
     "pathlib",
     "re",
     "shlex",
+    "types",
     "typing",
 }
 # The command line, the probes, and the session that hands their findings on.

@@ -1,4 +1,4 @@
-"""Users and passwords, which address may see them, and whose certificates are trusted."""
+"""Users and passwords, and which address may see them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resolver.errors import UsageError
 from resolver.files import read_regular
 from resolver.index.address import host_of, origin_of
 from resolver.index.keyring import AskKeyring
@@ -19,7 +18,6 @@ _MOST = 1 << 20  # of a .netrc
 
 if TYPE_CHECKING:
     import netrc
-    import ssl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +108,3 @@ class Credentials:
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
-
-
-def load_certificates(ca_file: Path) -> ssl.SSLContext:
-    """A context that trusts the certificates of a file alone. Raises UsageError."""
-    import ssl
-
-    try:
-        read_regular(ca_file)
-        return ssl.create_default_context(cafile=str(ca_file))
-    except OSError as error:
-        raise UsageError(
-            f"{ca_file}: cannot be read as certificates", hint="check pip's cert setting"
-        ) from error

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from resolver.errors import UsageError
-from resolver.files import read_regular
 from resolver.index.address import redact
-from resolver.index.credential import load_certificates
+from resolver.index.certificate import load_certificates, load_context, trusted_by_default
 from resolver.index.fetch_failure import Bounds
 
 if TYPE_CHECKING:
@@ -32,16 +31,16 @@ def open_client(
     """A client that follows no redirects. Raises UsageError naming the variable that is wrong."""
     import httpx
 
-    verify: ssl.SSLContext | bool = True
+    verify: ssl.SSLContext | None = None
     if transport is None:
-        verify = check_variables(environ, certificates=ca_file is None) or True
+        verify = check_variables(environ, certificates=ca_file is None)
     if ca_file is not None:
         verify = load_certificates(ca_file)
     return httpx.Client(
         headers={"User-Agent": f"abilock/{version}"},
         timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=None),
         follow_redirects=False,
-        verify=verify,
+        verify=verify or trusted_by_default(environ.get("SSL_CERT_DIR") or None),
         transport=transport,
     )
 
@@ -66,7 +65,7 @@ def check_variables(
         import ssl
 
         try:
-            return _load_context(value)
+            return load_context(value)
         except ssl.SSLError as error:
             raise UsageError(
                 f"{name}={value} holds no certificate",
@@ -79,21 +78,6 @@ def check_variables(
                 hint=f"name a file of certificates in PEM form, or unset {name}",
             ) from error
     return None
-
-
-def _load_context(path: str) -> ssl.SSLContext:
-    """The context of a file of certificates. Raises SSLError or OSError.
-
-    A connection that the collector closes in this thread leaves its error in OpenSSL's queue, where
-    the next call finds it as its own: only the second failure is the file's.
-    """
-    import ssl
-
-    read_regular(path)
-    try:
-        return ssl.create_default_context(cafile=path)
-    except ssl.SSLError:
-        return ssl.create_default_context(cafile=path)
 
 
 def _check_proxy(name: str, value: str) -> None:

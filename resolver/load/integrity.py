@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import stat
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from resolver.files import open_regular
+from resolver.files import NotRegularError, open_descriptor, open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment
 from resolver.load.finding_context import Surroundings
@@ -107,20 +106,19 @@ def _missed(loads: Iterable[Reason]) -> set[str]:
 
 def _problem(path: str, tree: Tree, file: Installed) -> str | None:
     try:
-        descriptor = os.open(tree.place(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = open_descriptor(tree.place(path))
     except (FileNotFoundError, NotADirectoryError):
         # Without a hash nobody vouches for it: it may have been built and removed.
         return _TAKEN if file.digest is not None else None
+    except NotRegularError:
+        return "no regular file"
     except OSError as error:
         return f"a file that cannot be read: {error.strerror}"
     except ValueError:
         return None
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return "no regular file"
         head = os.pread(descriptor, _HEAD, 0)
-        return _judge(descriptor, head, found.st_size, file)
+        return _judge(descriptor, head, os.fstat(descriptor).st_size, file)
     except OSError as error:
         return f"a file that cannot be read: {error.strerror}"
     finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 
 import certifi
 import pytest
 
 from resolver.errors import UsageError
+from resolver.index.certificate import load_certificates, trusted_by_default
 from resolver.index.fetch_failure import Bounds
 from resolver.index.network import check_variables, open_client
 
@@ -87,3 +89,30 @@ def test_an_error_left_by_another_connection_is_not_the_files(
     context = check_variables({"SSL_CERT_FILE": certifi.where()})
     assert isinstance(context, ssl.SSLContext)
     assert len(calls) == 2
+
+
+def test_one_context_serves_all_clients_and_a_directory_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert trusted_by_default(None) is trusted_by_default(None)
+    directory = "/etc/ssl/certs"
+    assert trusted_by_default(directory) is not trusted_by_default(None)
+    seen: list[object] = []
+    monkeypatch.setattr("httpx.Client", lambda **options: seen.append(options["verify"]))
+    for environ in ({}, {"SSL_CERT_DIR": directory}, {"SSL_CERT_DIR": ""}):
+        open_client(version="0", bounds=Bounds(), ca_file=None, transport=None, environ=environ)
+    default = trusted_by_default(None)
+    assert seen == [default, trusted_by_default(directory), default]
+
+
+def test_certificates_of_pip_are_tried_twice_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ssl.create_default_context
+    failures = [ssl.SSLError("left in the queue")]
+
+    def once_wrong(*, cafile: Path) -> ssl.SSLContext:
+        if failures:
+            raise failures.pop()
+        return made(cafile=cafile)
+
+    monkeypatch.setattr(ssl, "create_default_context", once_wrong)
+    assert isinstance(load_certificates(Path(certifi.where())), ssl.SSLContext)

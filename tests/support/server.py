@@ -75,6 +75,8 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Else a body waits 40 ms for the acknowledgement of its head.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 headers = {key.lower(): value for key, value in self.headers.items()}
@@ -91,7 +93,8 @@ class Server:
         self._http.daemon_threads = True
         # Not joined on closing: a handler may be dripping for a client that is gone.
         self._http.block_on_close = False
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+        self._closed = False
+        self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
         Server.running[self.url] = self
 
@@ -124,11 +127,17 @@ class Server:
             route = route(Request(path, {}))
         return route.body if route is not None and route.status == 200 else None
 
+    def _accept(self) -> None:
+        """Without the polling of ``serve_forever``, which closing would have to wait for."""
+        while not self._closed:
+            self._http.handle_request()
+
     def close(self) -> None:
         del Server.running[self.url]
-        self._http.shutdown()
-        self._http.server_close()
+        self._closed = True
+        self._http.socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
+        self._http.server_close()
 
     # What tests mostly serve.
 
