@@ -6,7 +6,7 @@ the member. What that does to the package is the load rules' business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from resolver.abi.history import History
 from resolver.abi.load_rules import (
+    OPENED,
     MemberLoad,
     by_torch,
     choice_for_gpu,
@@ -24,7 +25,7 @@ from resolver.abi.load_rules import (
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.abi.wheel_symbols import symbols_of
 from resolver.model.cuda import Arch
-from resolver.model.load_knowledge import LoadRule
+from resolver.model.load_knowledge import LoadRule, is_opened_by_name
 from resolver.model.release import release_of
 
 _CUDA = ("cuda", "cuda-major")
@@ -241,6 +242,12 @@ def link_wheel(
     release = release_of(wheel.filename)
     python = python or python_of(wheel.filename)
     needs = symbols_of(wheel, history)
+    needed = {name for member in wheel.members if member.facts for name in member.facts.needed}
+
+    def load_of(member: Member, symbols: Collection[str]) -> MemberLoad:
+        load = find_load(rules, release, member.path, python)
+        return OPENED if load.rule is None and symbols and _is_opened(member, needed) else load
+
     builds = sum(1 << i for i, build in enumerate(history.builds) if build.machine == machine)
     return WheelLink(
         wheel=wheel,
@@ -248,7 +255,7 @@ def link_wheel(
         members=tuple(
             MemberLink(
                 member=member,
-                load=find_load(rules, release, member.path, python),
+                load=load_of(member, need.symbols),
                 symbols=need.symbols,
                 mask=need.mask,
                 unowned=need.unowned,
@@ -258,6 +265,16 @@ def link_wheel(
         masks=needs.masks,
         builds=builds,
         archs=tuple(archs),
+    )
+
+
+def _is_opened(member: Member, needed: Collection[str]) -> bool:
+    """Whether Python opens a member by its name, and no other member needs it."""
+    facts = member.facts
+    return (
+        facts is not None
+        and member.path.rsplit("/", 1)[-1] not in needed
+        and is_opened_by_name(member.path, facts.undefined, facts.defined)
     )
 
 

@@ -39,6 +39,14 @@ _NEVER = LoadRule(
     source="the member's name",
     date=_READ,
 )
+_OPENED = LoadRule(
+    id="",
+    projects=(),
+    pattern=re.compile(""),
+    load="optional",
+    source="no module, and it registers no operator; nobody has read when the package opens it",
+    date=_READ,
+)
 _BY_TORCH = LoadRule(
     id="",
     projects=(),
@@ -95,6 +103,10 @@ class Unserved(NamedTuple):
     rule: LoadRule
     choice: str
     members: tuple[tuple[str, str], ...]
+
+
+# Of a member that Python opens by its name, when and if it does.
+OPENED = MemberLoad(rule=_OPENED, guessed=True)
 
 
 def choice_for_gpu(rule: LoadRule, arch: Arch) -> str:

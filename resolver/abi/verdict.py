@@ -10,10 +10,10 @@ from packaging.version import Version
 from resolver.abi.demangle import demangle, likeness, overloads
 from resolver.abi.history import Match, TorchBuild
 from resolver.abi.link import MemberLink, WheelLink
-from resolver.abi.load_rules import Unserved, unserved
+from resolver.abi.load_rules import OPENED, Unserved, unserved
 from resolver.abi.symbol import string_abi
 from resolver.model.cuda import CudaVersion
-from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.reason import Code, Grade, Reason, Severity, weakest
 from resolver.model.release import Release, Subject, release_of
 from resolver.model.stack import TORCH
 from resolver.model.torch_range import TorchRange
@@ -146,6 +146,7 @@ def _missing_symbol(
     if severity is Severity.FATAL:
         mask = link.mask
     works = torch_text(link, mask)
+    opened = severity is not Severity.FATAL and any(m.load is OPENED for m in members)
     other = _other_string(symbols, match.build)
     if other is not None:
         needs, there = ("old", "new") if match.build.cxx11_abi else ("new", "old")
@@ -174,9 +175,9 @@ def _missing_symbol(
         found="; ".join(found[name] or "no symbol of that name" for name in named),
         symbols=symbols,
         works_with=works,
-        grade=match.grade,
+        grade=weakest((match.grade, Grade.ASSUMED)) if opened else match.grade,
         evidence=_evidence(link, match, torch, members),
-        remedy=_remedy(subject, torch, works, severity),
+        remedy=_remedy(subject, torch, works, severity, opened=opened),
     )
 
 
@@ -202,8 +203,13 @@ def _evidence(link: WheelLink, match: Match, torch: Release, members: list[Membe
     return text + (f"; other releases have them in {' and '.join(homes)}" if homes else "")
 
 
-def _remedy(subject: Subject, torch: Release, works: str | None, severity: Severity) -> str:
+def _remedy(
+    subject: Subject, torch: Release, works: str | None, severity: Severity, *, opened: bool
+) -> str:
     project = subject.name
+    if opened:
+        fix = f" Use {works}, or try the import first." if works else " Try the import first."
+        return f"Nobody has read when {project} opens it: it may not import.{fix}"
     if works is None:
         return f"No torch that was read exports what it needs: build {project} against {torch}."
     if severity is Severity.FATAL:

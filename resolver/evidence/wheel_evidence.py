@@ -16,6 +16,7 @@ from packaging.utils import NormalizedName
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
+from resolver.abi.load_rules import OPENED
 from resolver.abi.verdict import file_text, link_evidence, link_summary, works_with
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.driver_need import DriverNeeds
@@ -454,9 +455,13 @@ def _asks_torch(link: WheelLink) -> bool:
 
 
 def _sureness(link: WheelLink, column: int) -> Grade:
-    """Measured, unless a member that must load needs a symbol of nobody that is known."""
-    rows = link.deciding(column)
-    return Grade.ASSUMED if any(row.unowned for row in rows) else Grade.MEASURED
+    """Measured, unless a member that must load needs a symbol of nobody that is known.
+
+    Or one lacks symbols of which nobody has read when the package opens it.
+    """
+    unknown = any(row.unowned for row in link.deciding(column))
+    unknown |= any(row.load is OPENED for row in link.spared(column))
+    return Grade.ASSUMED if unknown else Grade.MEASURED
 
 
 def _summary(read: Read, column: int) -> str:

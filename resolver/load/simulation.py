@@ -16,7 +16,7 @@ from resolver.load.library_search import LoaderHost
 from resolver.load.member_role import MemberRole
 from resolver.load.preload import TorchImport, import_torch
 from resolver.load.process import Fault, Loaded, MissingLibrary, MissingSymbol, Process
-from resolver.model.load_knowledge import PreloadRule
+from resolver.model.load_knowledge import PreloadRule, is_opened_by_name
 from resolver.model.shared_object import SharedObject
 from resolver.model.stack import TORCH, is_torch
 
@@ -271,7 +271,19 @@ def _roots(
             continue
         facts = files.read(f"{distribution.site}/{member}")
         if facts is None or tag or _is_root(facts, name):
-            yield member, MemberRole(kind="required")
+            opened = facts is not None and _is_opened(facts, name, distribution, files)
+            yield member, MemberRole(kind="optional" if opened else "required")
+
+
+def _is_opened(
+    facts: SharedObject, name: str, distribution: Distribution, files: DiskFiles
+) -> bool:
+    """Whether Python opens a member of torch's by its name, and no other member needs it."""
+    defined = {*facts.plain, *facts.versioned}
+    if not _links_torch(facts) or not is_opened_by_name(name, facts.undefined, defined):
+        return False
+    others = (files.read(f"{distribution.site}/{each}") for each in distribution.native)
+    return not any(other is not None and name in other.needed for other in others)
 
 
 def _requires_torch(distribution: Distribution) -> bool:

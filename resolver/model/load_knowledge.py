@@ -5,7 +5,7 @@ package of a distribution brings a library of the system.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -13,6 +13,13 @@ from typing import Literal
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
+
+# An extension module of CPython says so in its name.
+_MODULE = re.compile(r"\.(?:cpython-\d+t?|cp\d+t?|abi3)(?:-[^.]*)?\.so$")
+# Who calls one of these registers operators or classes: torch.ops.load_library opens it at import.
+_REGISTERS = re.compile(
+    r"\w*(?:5torch7LibraryC|RegisterOperators|registerCustomClass|10class_base|aoti_torch_library_)"
+)
 
 LoadKind = Literal["required", "optional", "one-of", "selected-by", "never"]
 # What chooses between alternatives: the GPU, torch's release, the CUDA torch was built with.
@@ -49,6 +56,20 @@ class LoadRule:
     purpose: bool = False
     source: str
     date: date
+
+
+def is_opened_by_name(path: str, undefined: Iterable[str], defined: Collection[str]) -> bool:
+    """Whether a member is no extension module, and registers nothing with torch.
+
+    Python code opens it by its name when it needs it, by ctypes or LD_PRELOAD. Where nothing of
+    ``defined`` is known, its own name says whether it is a module.
+    """
+    name = path.rsplit("/", 1)[-1]
+    if any(symbol.startswith("PyInit_") for symbol in defined):
+        return False
+    if not defined and (_MODULE.search(name) or not name.startswith("lib")):
+        return False
+    return not any(map(_REGISTERS.match, undefined))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -322,3 +322,33 @@ def test_files_that_are_never_read(artifact: Artifact) -> None:
     assert evidence.remarks(artifact, torch("2.9.1")) == ()
     evidence.close()
     assert nobody.opened == []
+
+
+@pytest.mark.parametrize(
+    ("path", "defined", "registers", "opened"),
+    [
+        ("loose/hook_preload.abi3.so", ("malloc",), False, True),
+        ("loose/libhook.so", (), False, True),
+        ("loose/_C.abi3.so", ("PyInit__C",), False, False),
+        ("loose/_C.abi3.so", (), False, False),  # of which the pack keeps no definition
+        ("loose/libops.so", ("ops",), True, False),
+    ],
+)
+def test_what_nobody_curated_and_python_opens_by_name(
+    path: str, defined: tuple[str, ...], registers: bool, opened: bool
+) -> None:
+    """torch 2.10.0 lacks a function: whether that matters depends on when the package opens it."""
+    loose = file("loose")
+    library = ("_ZN5torch7LibraryC1ENS0_4KindE",) if registers else ()
+    rows = [member(path, CHECK_INT, *library, defined=defined)]
+    world = World().tell(facts(loose, *rows))
+    evidence = world.evidence()
+    evidence.needs(loose, metadata(loose, "torch"))
+    refused = evidence.refusals(loose, metadata(loose, "torch"), torch("2.10.0"))
+    remarks = evidence.remarks(loose, torch("2.10.0"))
+    assert bool(refused) is not opened
+    if opened:
+        (remark,) = remarks
+        assert (remark.severity, remark.grade) == (Severity.DEGRADED, Grade.ASSUMED)
+        assert remark.remedy is not None
+        assert remark.remedy.startswith("Nobody has read when loose opens it: it may not import.")
