@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_dependencies
 from resolver.model.filename import parse_filename
+from resolver.model.version import as_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def parse_record(line: str) -> Record:
         channel=values["channel"],
         filename=values["filename"],
         project=canonicalize_name(values["project"]),
-        version=_version(values["version"]),
+        version=as_version(values["version"]),
         source=values["source"],
         date=values["date"],
         directories=tuple(values.get("directories", ())),
@@ -205,11 +205,6 @@ def parse_record(line: str) -> Record:
         yanked_reason=values.get("yanked_reason"),
         note=values.get("note"),
     )
-
-
-@lru_cache(8192)
-def _version(text: str) -> Version:
-    return Version(text)
 
 
 def snapshot_file(channel: str, project: NormalizedName) -> str:

@@ -20,6 +20,7 @@ from resolver.errors import DamagedData
 from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata, VersionFiles
 from resolver.model.dependency import parse_dependencies
 from resolver.model.filename import parse_filename
+from resolver.model.version import as_version
 
 # File name, address, sha256, size, Requires-Python, yanked or why, time of upload, hash of the
 # metadata, alternates, rivals.
@@ -86,7 +87,7 @@ def parse_record(
         total = begin = 0
         for text, count, length in index:
             end = begin + length
-            files[Version(text)] = _Rows(body, begin, end, channel)
+            files[as_version(text)] = _Rows(body, begin, end, channel)
             total += count
             begin = end
         if begin != len(body):

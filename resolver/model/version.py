@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
+
+
+@lru_cache(maxsize=1 << 15)
+def as_version(text: str) -> Version:
+    """A version, made once: most projects have a 1.0.0. Raises InvalidVersion."""
+    return Version(text)
 
 
 def parse_version(text: str) -> Version | None:

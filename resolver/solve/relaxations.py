@@ -22,6 +22,7 @@ from resolver.solve.trials import MAX_SOLVES, Elsewhere, Neighbours, Trial
 from resolver.solve.workspace import Workspace
 
 _ENOUGH = 6
+_NAMED = 2
 
 
 def find_relaxations(
@@ -85,7 +86,8 @@ class _Relaxations:
             yield from self._solved("without --strict", loose, said=said)
         if not request.pre:
             early = replace(request, pre=True, options=request.options.having("--pre"))
-            yield from self._solved("with --pre", early)
+            if (solved := self._solution(early)) is not None:
+                yield self._told(f"with --pre{_early(solved)}", early)
         yield from self._targets()
         for requirement in self._core:
             if canonicalize_name(requirement.name) not in freed and len(request.requirements) > 1:
@@ -116,7 +118,7 @@ class _Relaxations:
     def _constraints(self) -> Iterator[Relaxation]:
         for stated in self._request.constraints:
             rest = tuple(other for other in self._request.constraints if other is not stated)
-            if self._solves(replace(self._request, constraints=rest)):
+            if self._solution(replace(self._request, constraints=rest)) is not None:
                 # The line of a file: no option takes it away.
                 yield Relaxation(f"without the constraint {stated[0]} ({stated[1]})")
 
@@ -149,7 +151,7 @@ class _Relaxations:
         return replace(self._request, requirements=stated)
 
     def _solved(self, text: str, request: Request, *, said: bool = True) -> Iterator[Relaxation]:
-        if self._solves(request):
+        if self._solution(request) is not None:
             yield self._told(text, request) if said else Relaxation(text)
 
     def _told(self, text: str, request: Request, target: Target | None = None) -> Relaxation:
@@ -161,15 +163,21 @@ class _Relaxations:
         solved = self._neighbours.solve(trial)
         return None if solved is None else solved[0].changes
 
-    def _solves(self, request: Request) -> bool:
+    def _solution(self, request: Request) -> Outcome | None:
         if self._neighbours.solves >= MAX_SOLVES:
-            return False
+            return None
         self._neighbours.solves += 1
-        solved = probe(attempt, self._workspace, request)
-        return solved is not None
+        return probe(attempt, self._workspace, request)
 
 
 _OPTIONS = {CUDA: "--cuda", PYTHON: "--python"}
+
+
+def _early(outcome: Outcome) -> str:
+    """The pre-releases that a solution takes: the only wheel may be years old."""
+    taken = [str(p.release) for p in outcome.packages if p.artifact.version.is_prerelease]
+    more = f" and {len(taken) - _NAMED} more" if len(taken) > _NAMED else ""
+    return f", which takes {', '.join(taken[:_NAMED])}{more}" if taken else ""
 
 
 def _bare(requirement: Requirement) -> str:

@@ -64,7 +64,9 @@ CASES = [
         ["without the constraint b<2 (constraints.txt, line 1)"],
         id="a-constraint",
     ),
-    pytest.param("a 1 needs b>=1.5\nb 1\nb 2rc1", ["a"], {}, ["with --pre"], id="pre"),
+    pytest.param(
+        "a 1 needs b>=1.5\nb 1\nb 2rc1", ["a"], {}, ["with --pre, which takes b 2rc1"], id="pre"
+    ),
     pytest.param(
         "torch 1 cp312-cp312-linux_x86_64\next 1 cp312-cp312-linux_x86_64 needs torch",
         ["torch", "ext"],
