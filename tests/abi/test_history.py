@@ -67,7 +67,7 @@ def test_the_order_of_adding_makes_no_difference(tmp_path: Path) -> None:
     columns = [column(version, names) for version, names in EXPORTS.items()]
     columns.append(column("2.10.0", EXPORTS["2.9.0"], machine="aarch64"))
     wanted = bytes_of(History.from_columns(columns), tmp_path)
-    for order in itertools.islice(itertools.permutations(columns), 0, 720, 37):
+    for order in itertools.islice(itertools.permutations(columns), 0, 720, 97):
         history: History | None = None
         for one in order:
             history = extend_history(history, [one])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import bz2
 import random
+import string
 import struct
 import subprocess
 import sys
@@ -116,8 +117,8 @@ def test_a_stored_view_gives_any_part(size: int) -> None:
 def names(count: int, length: int) -> list[str]:
     """Names that do not compress, so that tables take many reads."""
     chance = random.Random(count)
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-    return ["n" + "".join(chance.choices(letters, k=length)) for _ in range(count)]
+    letters = ((string.ascii_letters + string.digits + "_") * 5)[:256].encode()
+    return [f"n{chance.randbytes(length).translate(letters).decode()}" for _ in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def make_wheel(members: Mapping[str, bytes], *, stored: bool = False) -> bytes:
     """A sound archive."""
     out = io.BytesIO()
     method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-    with zipfile.ZipFile(out, "w", method) as archive:
+    with zipfile.ZipFile(out, "w", method, compresslevel=1) as archive:
         for path, data in members.items():
             archive.writestr(zipfile.ZipInfo(path), data, compress_type=method)
     return out.getvalue()

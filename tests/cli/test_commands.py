@@ -15,14 +15,17 @@ import jsonschema
 import pytest
 
 from resolver import __version__
+from resolver.abi.history_file import dump_history
 from resolver.cli.app import command
 from resolver.cli.knowledge import Kind
 from resolver.cli.lazy import LazyGroup, load
 from resolver.compat.load_facts import knowledge_path
 from resolver.model.knowledge import Knowledge
 from resolver.render.render_json import load_schema
+from tests.abi.columns import small_history
 from tests.cli.conftest import TARGET, Result, clean_environment
 from tests.support.commands import commands
+from tests.support.database import write_database
 from tests.support.wheels import build_wheel
 
 Run = Callable[..., Result]
@@ -179,14 +182,15 @@ def test_knowledge_validate(run: Run) -> None:
 
 
 def test_knowledge_validate_finds_what_is_wrong(run: Run, place: Path) -> None:
-    copy = place / "knowledge"
-    shutil.copytree(knowledge_path(), copy)
-    path = copy / "skews.toml"
+    path = place / "knowledge/skews.toml"
+    write_database(path.parent)
+    dump_history(small_history(), path.parent / "abi")
+    assert run("knowledge", "validate", "knowledge").code == 0
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('remedy = "', 'remedies = "', 1), encoding="utf-8")
     result = run("knowledge", "validate", "knowledge")
     assert result.code == 1
-    assert result.out.startswith("error: skews.toml, flashinfer: ")
+    assert result.out.startswith("error: skews.toml, pair: ")
     told = run("knowledge", "validate", "knowledge", "--format", "json")
     document = json.loads(told.out)
     jsonschema.validate(document, load_schema("knowledge-validate"))

@@ -8,7 +8,7 @@ import pytest
 
 from resolver.compat import schema, schema_tuple, schema_wheels
 from resolver.compat.load_facts import Problem, read_file
-from tests.compat.conftest import (
+from tests.support.database import (
     BAD,
     BUILDS,
     CHANNELS,

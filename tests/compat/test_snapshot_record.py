@@ -27,7 +27,7 @@ from resolver.compat.snapshot_record import (
 )
 from resolver.errors import KnowledgeError
 from resolver.model.artifact import Artifact, Metadata
-from tests.compat.conftest import torch_record
+from tests.support.database import torch_record
 
 TORCH = canonicalize_name("torch")
 

@@ -13,7 +13,7 @@ from resolver.compat.snapshot_record import write_pins, write_snapshot
 from resolver.compat.validate import validate
 from resolver.index.index_source import library_endpoint
 from resolver.usecase.validate_knowledge import validate_knowledge
-from tests.compat.conftest import (
+from tests.support.database import (
     BAD,
     BUILDS,
     CHANNELS,

@@ -20,49 +20,10 @@ from resolver.usecase.open_knowledge import open_knowledge
 from resolver.usecase.validate_knowledge import validate_knowledge
 from tests.abi.columns import small_history
 from tests.evidence.world import facts, file, member
+from tests.support.database import BAD, GPUS, RULES, altered
 
 SHIPPED = KnowledgeBase()
 TORCH = canonicalize_name("torch")
-
-GPU = """
-[[gpu]]
-id = "{id}"
-names = ["{name}"]
-arch = "12.0"
-source = "a test"
-date = 2026-01-01
-"""
-
-RULE = """
-[[rule]]
-id = "{id}"
-projects = ["{project}"]
-pattern = ".*"
-load = "optional"
-source = "a test"
-date = 2026-01-01
-"""
-
-BAD = """
-id = "{id}"
-title = "a test"
-verdict = "bad"
-grade = "reported"
-source = "a test"
-date = 2026-01-01
-
-[packages]
-torch = "2.9.1"
-
-[reason]
-code = "missing-symbol"
-grade = "reported"
-subject = "torch 2.9.1"
-needs = "f(int)"
-found = "nothing"
-evidence = "a test"
-remedy = "Use another."
-"""
 
 
 @pytest.fixture
@@ -126,7 +87,7 @@ def test_measured_keeps_the_other_parts() -> None:
 
 def test_rows_add_and_replace(overlay: Path) -> None:
     first = SHIPPED.facts.gpus[3]
-    text = GPU.format(id=first.id, name="Ours") + GPU.format(id="mine", name="Mine")
+    text = altered(GPUS, id=first.id, names=["Ours"]) + altered(GPUS, id="mine", names=["Mine"])
     (overlay / "gpus.toml").write_text(text)
     gpus = KnowledgeBase(overlays=[overlay]).facts.gpus
     assert len(gpus) == len(SHIPPED.facts.gpus) + 1
@@ -137,15 +98,15 @@ def test_rows_add_and_replace(overlay: Path) -> None:
 def test_the_last_overlay_counts(tmp_path: Path, overlay: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    (overlay / "gpus.toml").write_text(GPU.format(id="mine", name="First"))
-    (other / "gpus.toml").write_text(GPU.format(id="mine", name="Second"))
+    (overlay / "gpus.toml").write_text(altered(GPUS, id="mine", names=["First"]))
+    (other / "gpus.toml").write_text(altered(GPUS, id="mine", names=["Second"]))
     gpus = KnowledgeBase(overlays=[overlay, other]).facts.gpus
     assert [gpu.names for gpu in gpus if gpu.id == "mine"] == [("Second",)]
 
 
 def test_an_added_load_rule_counts_first(overlay: Path) -> None:
     project = SHIPPED.load_rules[0].projects[0]
-    (overlay / "abi" / "load_rules.toml").write_text(RULE.format(id="mine", project=project))
+    (overlay / "abi" / "load_rules.toml").write_text(altered(RULES, id="mine", projects=[project]))
     rules = KnowledgeBase(overlays=[overlay]).load_rules
     assert rules[0].id == "mine"
     assert rules[1:] == SHIPPED.load_rules
@@ -154,7 +115,7 @@ def test_an_added_load_rule_counts_first(overlay: Path) -> None:
 def test_tuples_add_and_replace_with_their_own_pins(overlay: Path) -> None:
     good = next(known for known in SHIPPED.facts.tuples if known.pins)
     for id_ in ("mine", good.id):
-        (overlay / "tuples" / f"{id_}.toml").write_text(BAD.format(id=id_))
+        (overlay / "tuples" / f"{id_}.toml").write_text(altered(BAD, id=id_))
     known = {each.id: each for each in KnowledgeBase(overlays=[overlay]).facts.tuples}
     assert (known["mine"].verdict, known[good.id].verdict) == ("bad", "bad")
     assert known[good.id].pins == ()  # those below are of other packages
@@ -242,10 +203,10 @@ def test_directories_that_are_none(tmp_path: Path) -> None:
 
 
 def test_an_overlay_is_valid_with_what_ships(overlay: Path) -> None:
-    (overlay / "gpus.toml").write_text(GPU.format(id="mine", name="Mine"))
-    (overlay / "tuples" / "mine.toml").write_text(BAD.format(id="mine"))
+    (overlay / "gpus.toml").write_text(altered(GPUS, id="mine", names=["Mine"]))
+    (overlay / "tuples" / "mine.toml").write_text(altered(BAD, id="mine"))
     assert validate_knowledge(overlay, knowledge_path()) == ()
-    (overlay / "abi" / "load_rules.toml").write_text(RULE.format(id="mine", project="P"))
+    (overlay / "abi" / "load_rules.toml").write_text(altered(RULES, id="mine", projects=["P"]))
     (problem,) = validate_knowledge(overlay, knowledge_path())
     assert str(problem).startswith("abi/load_rules.toml, mine: projects[0]: not a normalized")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -47,11 +48,16 @@ KNOWN = make_knowledge(
 )
 
 
-def check(name: str, text: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(text)
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
     schema = load_schema(name)
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(document)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def check(name: str, text: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(text)
+    validator(name).validate(document)
     assert document["version"] == 1
     return document
 

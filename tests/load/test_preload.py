@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from resolver.compat.load_facts import knowledge_path
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.system_library import find_system
 from resolver.model.load_knowledge import find_rule
+from tests.support.database import write_database
 
 RULES = KnowledgeBase().preloads
 
@@ -77,11 +76,10 @@ def test_the_database_is_validated_with_them(
 
     from resolver.cli.knowledge import validate
 
-    directory = tmp_path / "knowledge"
-    shutil.copytree(knowledge_path(), directory, ignore=shutil.ignore_patterns("*.xz", "wheels"))
-    (directory / "preloads.toml").write_text("preload = 1")
+    write_database(tmp_path)
+    (tmp_path / "preloads.toml").write_text("preload = 1")
     with pytest.raises(typer.Exit):
-        validate(directory)
+        validate(tmp_path)
     assert "error: preloads.toml: preload: " in capsys.readouterr().out
 
 
