@@ -196,7 +196,7 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
             return unhashed[0]
         if same:
             return _other_content(pin, same)
-    reason = next((r.reason for r in catalog.rejected if r.version == pin.version), None)
+    reason = _nearest(r.reason for r in catalog.rejected if r.version == pin.version)
     if reason is not None and reason.is_open:
         return replace(reason, severity=Severity.WARNING)
     listed = held if pin.digests else [a for a in files if a.version == pin.version]
@@ -204,7 +204,14 @@ def choose(workspace: Workspace, pin: Pin) -> Artifact | Reason:
     if sources:
         return _from_source(sources[0])
     rejected = [r for r in map(workspace.builder.reject, held) if r is not None]
-    return reason or next(iter(rejected), None) or _not_found(pin, catalog.channels)
+    return reason or _nearest(rejected) or _not_found(pin, catalog.channels)
+
+
+def _nearest(reasons: Iterable[Reason]) -> Reason | None:
+    """Of several files that are refused the one that only another Python would take, else any."""
+    found = list(reasons)
+    other_python = (each for each in found if each.code is Code.PYTHON_UNSUPPORTED)
+    return next(other_python, None) or next(iter(found), None)
 
 
 def _default_is_unknown(workspace: Workspace, pin: Pin) -> bool:

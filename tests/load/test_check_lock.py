@@ -304,6 +304,12 @@ def test_a_lock_of_other_wheels_alone_cannot_be_installed(check: Any) -> None:
     Path("wheels", wheel.filename).write_bytes(wheel.data)
     done = check("requirements.txt", f"ported==1.0 --hash=sha256:{wheel.sha256}\n")
     assert (done.code, findings(done)) == (1, [("platform-unsupported", "fatal", "ported 1.0")])
+    # A wheel that another Python would take here says more than one for another system.
+    other = build_wheel("ported", "1.0", tag="cp313-cp313-manylinux_2_17_x86_64")
+    Path("wheels", other.filename).write_bytes(other.data)
+    hashes = f"--hash=sha256:{wheel.sha256} --hash=sha256:{other.sha256}"
+    done = check("requirements.txt", f"ported==1.0 {hashes}\n")
+    assert (done.code, findings(done)) == (1, [("python-unsupported", "fatal", "ported 1.0")])
 
 
 def test_wheels_that_uv_locks_by_place_are_read(check: Any) -> None:
