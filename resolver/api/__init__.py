@@ -21,7 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from resolver import __version__
-from resolver.api.answers import explain_error, resolve, why
+from resolver.api.answers import explain_error, matrix, resolve, why
 from resolver.api.files import (
     check_environment,
     check_lock,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from resolver.usecase.explain_error import ErrorResult
     from resolver.usecase.freeze import FreezeResult
     from resolver.usecase.inspect import InspectResult
+    from resolver.usecase.matrix import MatrixResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
     from resolver.usecase.why import WhyResult
@@ -67,6 +68,7 @@ __all__ = [
     "InspectResult",
     "Lock",
     "MachineResult",
+    "MatrixResult",
     "PlatformOptions",
     "Reason",
     "Release",
@@ -89,6 +91,7 @@ __all__ = [
     "find_target",
     "freeze",
     "inspect",
+    "matrix",
     "open_session",
     "resolve",
     "why",
@@ -106,6 +109,7 @@ _LAZY = {
     "InspectResult": "resolver.usecase.inspect",
     "Lock": "resolver.lockfile.lock",
     "MachineResult": "resolver.usecase.describe_machine",
+    "MatrixResult": "resolver.usecase.matrix",
     "Reason": "resolver.model.reason",
     "Release": "resolver.model.release",
     "ResolveResult": "resolver.usecase.resolve",

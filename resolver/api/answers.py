@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -21,6 +21,7 @@ from resolver.usecase.arguments import (
 if TYPE_CHECKING:
     from resolver.model.target import Target
     from resolver.usecase.explain_error import ErrorResult
+    from resolver.usecase.matrix import MatrixResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
     from resolver.usecase.why import WhyResult
@@ -174,6 +175,44 @@ def why(
                 ),
             ),
         )
+
+
+def matrix(
+    one: str,
+    other: str,
+    *,
+    target: Target | TargetOptions | None = None,
+    session: Session | None = None,
+    last: int = 8,
+    tuples: bool = True,
+    pre: bool = False,
+    tell: Callable[[int, int], None] = lambda _done, _all: None,
+    **options: Unpack[Keywords],
+) -> MatrixResult:
+    """Which releases of two projects load beside each other on a machine, judged as ``why`` does.
+
+    A project is named with the releases that count (``"sgl-kernel>=0.3.18"``), of which the
+    newest ``last`` are taken. ``tell`` is called with the pairs that are judged, and with all.
+    """
+    from packaging.utils import canonicalize_name
+
+    from resolver.lockfile.requirements_txt import parse_requirement
+    from resolver.usecase import matrix as usecase
+
+    asked = [parse_requirement(text, "matrix").requirement for text in (one, other)]
+    if canonicalize_name(asked[0].name) == canonicalize_name(asked[1].name):
+        raise UsageError(
+            f"{asked[0].name} is named twice", hint="name two projects: torch and sgl-kernel"
+        )
+    with session_for(session, options) as opened:
+        request = usecase.MatrixRequest(
+            target=target_for(opened, target, options),
+            projects=(asked[0], asked[1]),
+            last=last,
+            use_tuples=tuples,
+            pre=pre,
+        )
+        return usecase.matrix(opened, request, tell)
 
 
 def explain_error(

@@ -42,6 +42,11 @@ class Commands(LazyGroup):
             "why",
             "Say whether a set works on this GPU, by what evidence, and what works instead.",
         ),
+        "matrix": Part(
+            "resolver.cli.matrix",
+            "matrix",
+            "Show which releases of two projects load beside each other on this GPU.",
+        ),
         "inspect": Part(
             "resolver.cli.inspect",
             "inspect",

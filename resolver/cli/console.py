@@ -9,7 +9,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, Timer
 from typing import IO, TYPE_CHECKING
@@ -118,6 +118,24 @@ def _print_styled(text: str, *, error: bool) -> None:
         console.print(styled)
 
 
+def painted(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Print words with their styles to stdout; no styles where it is no terminal that wants them.
+
+    Raises DiskFailure.
+    """
+    with answering():
+        if not _may_be_terminal(sys.stdout):
+            rows = ("".join(word for word, _ in line).rstrip() for line in lines)
+            sys.stdout.write("".join(f"{_printable(row)}\n" for row in rows))
+            sys.stdout.flush()
+            return
+        from rich.text import Text
+
+        console = _console(error=False, soft_wrap=True)
+        for line in lines:
+            console.print(Text.assemble(*((_printable(word), style) for word, style in line)))
+
+
 def terminal() -> Console | None:
     """Stderr, where it is a terminal."""
     if sys.stderr is None or not _may_be_terminal(sys.stderr):
@@ -178,6 +196,19 @@ def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]
         if timer.ident is not None:
             timer.join()
         status.stop()
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A line on a terminal that counts (``3 of 64 pairs judged``); nothing elsewhere."""
+    console = terminal()
+    if console is None:
+        yield lambda _done, _all: None
+        return
+    from rich.status import Status
+
+    with Status("", console=console) as status:
+        yield lambda done, every: status.update(f"{done} of {every} {what}")
 
 
 def data(text: str) -> None:

@@ -183,6 +183,29 @@ class KnowledgeValidateModel(_Model):
     problems: list[ProblemModel]
 
 
+class CellModel(_Model):
+    """One pair of releases; ``code`` is the first reason that forbids it, null where none does."""
+
+    row: str
+    column: str
+    verdict: Literal["accepted", "rejected", "unknown"]
+    grade: Grade
+    code: str | None
+
+
+class MatrixModel(_Model):
+    """``abilock matrix --format json``; ``cells`` row by row."""
+
+    version: Literal[1] = 1
+    target: TargetModel
+    row_project: str
+    column_project: str
+    rows: list[str]
+    columns: list[str]
+    cells: list[CellModel]
+    notes: list[str]
+
+
 class FileStateModel(_Model):
     """One file of the database that is not as it was installed."""
 
@@ -406,6 +429,7 @@ class CheckModel(_Model):
 MODELS: dict[str, type[BaseModel]] = {
     "resolve": ResolveModel,
     "why": WhyModel,
+    "matrix": MatrixModel,
     "knowledge-list": KnowledgeListModel,
     "knowledge-validate": KnowledgeValidateModel,
     "knowledge-verify": KnowledgeVerifyModel,

@@ -11,16 +11,15 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import HostNeed
-from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Judgement, Outcome, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity, rank_of, weakest
 from resolver.model.stack import TORCH
-from resolver.model.target import Target
 from resolver.model.version import pinned, public_of
 from resolver.solve.checks import find_checks
 from resolver.solve.probe import probe
 from resolver.solve.request import Request
-from resolver.solve.strategy import resolve
+from resolver.solve.strategy import attempt, request_texts, resolve
 from resolver.solve.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,16 +35,48 @@ def judge(
 
     ``elsewhere`` opens the indexes for other targets, so that alternatives may lie there.
     """
-    target = workspace.target
-    asked = _asked(request)
-    named = _named_bad(workspace.knowledge, target, asked) if request.use_tuples else ()
-    outcome = resolve(workspace, request)
-    requests = outcome.requests
-    if outcome.verdict == "solved":
-        return _accepted(workspace, outcome, named, asked)
+    judged, solved = _weigh(workspace, request)
+    if solved:
+        return judged
     from resolver.solve.alternatives import find_alternatives
     from resolver.solve.build_advice import build_advice
 
+    decided = [reason for reason in judged.reasons if reason.severity is Severity.FATAL]
+    alternatives = probe(find_alternatives, workspace, request, judged.reasons, elsewhere) or ()
+    named_by_user = [requirement for requirement, _ in request.requirements]
+    sources = probe(build_advice, workspace, named_by_user, decided, alternatives) or ()
+    return replace(judged, alternatives=alternatives, remedies=(*judged.remedies, *sources))
+
+
+def weigh(workspace: Workspace, request: Request) -> Judgement:
+    """The verdict of ``judge``, and the first of what it rests on; nothing is explained.
+
+    Cost: some ms where bytes decide that were read, else that of an explanation.
+    """
+    asked, named = _asked(request), _named(workspace, request)
+    outcome = attempt(workspace, request)
+    if outcome is not None:
+        return _accepted(workspace, outcome, named, asked)
+    reasons = [known.reason for known in named if known.reason]
+    reasons += probe(_byte_reasons, workspace, asked) or []
+    decided = [r for r in reasons if r.severity is Severity.FATAL and not r.is_open]
+    if not decided:
+        return _weigh(workspace, request)[0]
+    return Judgement(
+        target=workspace.target,
+        requests=request_texts(request),
+        verdict="rejected",
+        grade=min(decided, key=rank_of).grade,
+        reasons=tuple(decided),
+    )
+
+
+def _weigh(workspace: Workspace, request: Request) -> tuple[Judgement, bool]:
+    """The verdict, and whether the set was solved."""
+    asked, named = _asked(request), _named(workspace, request)
+    outcome = resolve(workspace, request)
+    if outcome.verdict == "solved":
+        return _accepted(workspace, outcome, named, asked), True
     conflict = outcome.conflict
     found = conflict.reasons if conflict is not None else ()
     by_bytes: list[Reason] = probe(_byte_reasons, workspace, asked) or []
@@ -57,23 +88,20 @@ def judge(
     decided = [r for r in fatal if not r.is_open] or fatal
     # What a snapshot lacks is no news where something else decides.
     reasons = tuple(r for r in reasons if r.severity is not Severity.FATAL or r in decided)
-    alternatives = probe(find_alternatives, workspace, request, reasons, elsewhere) or ()
-    named_by_user = [requirement for requirement, _ in request.requirements]
-    sources = probe(build_advice, workspace, named_by_user, decided, alternatives) or ()
-    return Judgement(
-        target=target,
-        requests=requests,
+    judged = Judgement(
+        target=workspace.target,
+        requests=outcome.requests,
         verdict="unknown" if unknown else "rejected",
         grade=min(decided, key=rank_of).grade if decided else Grade.MEASURED,
         reasons=reasons,
-        alternatives=alternatives,
-        remedies=(*_remedies(named), *sources),
+        remedies=_remedies(named),
         notes=outcome.notes,
         # A proof by what a snapshot lacks is none where something else decides.
         proof=conflict.proof
         if conflict is not None and (unknown or any(not r.is_open for r in found))
         else None,
     )
+    return judged, False
 
 
 def _byte_reasons(workspace: Workspace, asked: dict[NormalizedName, SpecifierSet]) -> list[Reason]:
@@ -152,14 +180,15 @@ def _asked(request: Request) -> dict[NormalizedName, SpecifierSet]:
     return asked
 
 
-def _named_bad(
-    knowledge: Knowledge, target: Target, asked: dict[NormalizedName, SpecifierSet]
-) -> tuple[KnownTuple, ...]:
+def _named(workspace: Workspace, request: Request) -> tuple[KnownTuple, ...]:
     """Known-bad tuples whose every version the set names, found on an index or not."""
-    pins = {name: pinned(specifier) for name, specifier in asked.items()}
+    if not request.use_tuples:
+        return ()
+    target = workspace.target
+    pins = {name: pinned(specifier) for name, specifier in _asked(request).items()}
     return tuple(
         known
-        for known in knowledge.bad_for(target)
+        for known in workspace.knowledge.bad_for(target)
         if all(
             pins.get(name) == version
             for name, version in known.packages_for(target.machine).items()

@@ -1,0 +1,53 @@
+"""``abilock matrix``: releases of two projects beside each other, and which of them load."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from resolver import api
+from resolver.cli import console
+from resolver.cli.flatten import flattened
+from resolver.cli.opened import opened
+from resolver.cli.resolve import Format, FormatOption, NoTuplesOption, PreOption
+from resolver.model.options import IndexOptions, TargetOptions
+
+
+@flattened
+def matrix(
+    one: Annotated[
+        str, typer.Argument(metavar="PROJECT", help="A project, with a range: 'torch>=2.8'.")
+    ],
+    other: Annotated[
+        str, typer.Argument(metavar="PROJECT", help="Another one: 'sgl-kernel>=0.3.18'.")
+    ],
+    target: TargetOptions = TargetOptions(),
+    last: Annotated[
+        int, typer.Option("--last", min=1, max=100, metavar="N", help="The newest N of each.")
+    ] = 8,
+    index: IndexOptions = IndexOptions(),
+    pre: PreOption = False,
+    no_tuples: NoTuplesOption = False,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Show which releases of two projects load beside each other on this GPU."""
+    with opened(index) as session, console.counting("pairs judged") as tell:
+        answer = api.matrix(
+            one,
+            other,
+            target=target,
+            session=session,
+            last=last,
+            tuples=not no_tuples,
+            pre=pre,
+            tell=tell,
+        )
+    if format is Format.JSON:
+        from resolver.render.render_json import dump
+
+        console.data(dump(answer.to_json()))
+        return
+    from resolver.render.render_matrix import matrix_lines
+
+    console.painted(matrix_lines(answer))
