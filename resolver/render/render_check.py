@@ -187,7 +187,7 @@ def wrapped(block: str) -> str:
     lines = []
     for line in block.splitlines():
         fixed = _COPIED.match(line) is not None or not line.startswith("  ")
-        lines.append(line if fixed else _folded(line, _LABEL))
+        lines.append(line if fixed else _folded(line[_LABEL:], _LABEL, line[:_LABEL]))
     return "\n".join(lines)
 
 
@@ -195,10 +195,12 @@ def _note(note: str) -> str:
     return _folded(f"  {note}", 4)
 
 
-def _folded(line: str, indent: int) -> str:
+def _folded(line: str, indent: int, head: str = "") -> str:
+    """A line in 80 columns; a first word after ``head`` stays beside it, however long."""
     return textwrap.fill(
         line,
         _WIDTH,
+        initial_indent=head,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,

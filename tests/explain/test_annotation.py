@@ -240,6 +240,15 @@ def test_what_is_of_one_kind_is_one_block_in_80_columns() -> None:
     assert len(lines_of(report(*warnings), verbose=True)) > 15 * 6
 
 
+def test_what_is_longer_than_a_line_stays_beside_its_label() -> None:
+    wheel = f"{'a_long_name_' * 7}-1.0-py3-none-any.whl"
+    found = finding("p 1.0", found=f"{wheel}, yanked", symbols=("_Za", "_Zb", "_Zc"))
+    lines = lines_of(report(replace(found, remedy=f"take another build {'of it ' * 12}instead")))
+    assert f"  found       {wheel}," in lines
+    assert "  symbol      _Za and 2 more" in lines
+    assert lines[-1].startswith("              ")
+
+
 def test_many_findings_are_a_table_after_the_first() -> None:
     found = report(
         *(finding(f"p{n} 1.0") for n in range(9)),

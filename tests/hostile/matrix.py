@@ -168,7 +168,10 @@ def _judge(process: Zygote, ground: Ground, scene: Scene, fault: str) -> Run:
         wrong.append("control characters")
     if SECRET in said:
         wrong.append("leaks")
-    if answer["code"] in (2, 3) and not re.search(r"^(error|usage): ", err, re.MULTILINE | re.I):
+    # "unknown" is an answer, and 3 its exit code.
+    answered = answer["code"] == 3 and out.strip()
+    named = re.search(r"^(error|usage): ", err, re.MULTILINE | re.IGNORECASE)
+    if answer["code"] in (2, 3) and not named and not answered:
         wrong.append("fails without a word")
     wrong += _halves(ground.project, before, answer["code"])
     error = next((line for line in err.splitlines() if line.startswith("error")), "")
