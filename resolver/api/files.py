@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 def export(lock: Path | str, to: Form) -> str:
-    """A lock file as hashed requirements for ``uv`` or ``pip``, or as ``constraints``.
+    """A lock file as hashed requirements for ``uv`` or ``pip``, as ``constraints``, or as the
+    ``pyproject`` of a project for uv.
 
     A lock that ``resolve`` has just given is exported by its own method of that name.
     """

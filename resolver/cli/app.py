@@ -30,7 +30,7 @@ class Commands(LazyGroup):
         "export": Part(
             "resolver.cli.export",
             "export",
-            "Write a lock as hashed requirements for uv or pip, or as constraints.",
+            "Write a lock as hashed requirements, as constraints, or as a project for uv.",
         ),
         "download": Part(
             "resolver.cli.download",

@@ -20,6 +20,7 @@ class Form(StrEnum):
     UV = "uv"
     PIP = "pip"
     CONSTRAINTS = "constraints"
+    PYPROJECT = "pyproject"
 
 
 def export(
@@ -29,7 +30,7 @@ def export(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to; - prints it.")
     ] = Path("-"),
 ) -> None:
-    """Write a lock as hashed requirements for uv or pip, or as constraints."""
+    """Write a lock as hashed requirements, as constraints, or as a project for uv."""
     text = api.export(lock, to.value)
     if str(output) == "-":
         console.data(text)
@@ -43,4 +44,6 @@ def export(
             use = f"Install it: pip install --no-deps --require-hashes -r {file}"
         case Form.CONSTRAINTS:
             use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
+        case Form.PYPROJECT:
+            use = "Install it where it lies, as pyproject.toml: uv sync"
     console.words(f"Wrote {output}. {use}")

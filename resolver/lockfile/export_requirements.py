@@ -37,7 +37,7 @@ def render_pip(lock: Pylock, *, source: str) -> str:
 
 def render_constraints(lock: Pylock, *, source: str) -> str:
     """Versions for ``pip install -c`` or ``uv pip install -c``, without hashes or addresses."""
-    lines = list(_head(lock, f"--to constraints, from {source}"))
+    lines = list(head(lock, f"--to constraints, from {source}"))
     lines.append("# use: pip install -c THIS-FILE ..., or uv pip install -c THIS-FILE ...")
     pins = ((p.name, p.version) for p in lock.packages if p.version is not None)
     lines += [f"{name}=={version}" for name, version in sorted(pins)]
@@ -45,13 +45,14 @@ def render_constraints(lock: Pylock, *, source: str) -> str:
 
 
 def _hashed(lock: Pylock, words: str, use: str) -> str:
-    lines = [*_head(lock, words), f"# install: {use}"]
+    lines = [*head(lock, words), f"# install: {use}"]
     for package in sorted(lock.packages, key=lambda package: package.name):
         lines += _requirement(package)
     return "\n".join(lines) + "\n"
 
 
-def _head(lock: Pylock, words: str) -> Iterator[str]:
+def head(lock: Pylock, words: str) -> Iterator[str]:
+    """The first lines of an export, as comments: what it was made from, and for which machine."""
     yield f"# abilock export {words}"
     target = lock_target(lock)
     if target:
@@ -73,7 +74,7 @@ def _requirement(package: Package) -> Iterator[str]:
         )
     if wheel.path is not None:
         yield f"./{wheel.path} \\" if not wheel.path.startswith(("/", ".")) else f"{wheel.path} \\"
-    elif _channel(package) == DEFAULT_CHANNEL or wheel.url is None:
+    elif channel_of(package) == DEFAULT_CHANNEL or wheel.url is None:
         yield f"{package.name}=={package.version} \\"
     else:
         yield f"{package.name} @ {wheel.url} \\"
@@ -94,6 +95,7 @@ def only_file(package: Package) -> PackageWheel | PackageSdist:
     return files[0]
 
 
-def _channel(package: Package) -> str:
+def channel_of(package: Package) -> str:
+    """The channel that a package's file comes from; the default one in another tool's lock."""
     tool: Mapping[str, Any] = (package.tool or {}).get("abilock", {})
     return str(tool.get("channel", DEFAULT_CHANNEL))

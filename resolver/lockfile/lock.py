@@ -9,12 +9,13 @@ from typing import Literal, assert_never
 
 from packaging.pylock import Pylock
 
+from resolver.lockfile.export_pyproject import render_pyproject
 from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
 from resolver.lockfile.pylock import build_lock, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.outcome import Outcome
 
-Form = Literal["uv", "pip", "constraints"]
+Form = Literal["uv", "pip", "constraints", "pyproject"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Lock:
         write_file(path, self.render(path.parent))
 
     def export(self, to: Form) -> str:
-        """The lock as hashed requirements for uv or pip, or as constraints."""
+        """The lock in another tool's form: requirements, constraints, a project for uv."""
         return export(self.pylock(), to, source="pylock.toml")
 
 
@@ -66,5 +67,7 @@ def export(lock: Pylock, to: Form, *, source: str) -> str:
             return render_pip(lock, source=source)
         case "constraints":
             return render_constraints(lock, source=source)
+        case "pyproject":
+            return render_pyproject(lock, source=source)
         case _:
             assert_never(to)

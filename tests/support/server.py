@@ -86,6 +86,8 @@ class Server:
                 except OSError:
                     self.close_connection = True
 
+            do_HEAD = do_GET  # noqa: N815
+
             def log_message(self, format: str, *args: Any) -> None:  # noqa: ARG002
                 return
 
@@ -246,6 +248,8 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         handler.send_header(key, value)
     handler.send_header("Content-Length", str(len(reply.body)))
     handler.end_headers()
+    if handler.command == "HEAD":
+        return
     body = reply.body if reply.cut is None else reply.body[: reply.cut]
     if reply.drip:
         for index in range(len(body)):
