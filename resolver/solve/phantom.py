@@ -44,12 +44,20 @@ def find_phantoms(
         if version not in known and _all(wanted, version):
             if not workspace.rules.may_be_elsewhere(project, version):
                 continue
-            named = f"=={version}" if any(map(str, wanted)) else ""  # else it stands for any
-            reason = not_shown(workspace, catalog, SpecifierSet(named))
+            reason = not_shown(workspace, catalog, _stated(wanted, version))
             known[version] = _phantom(workspace, project, version, reason)
     for version in sorted(known, reverse=True):
         if _all(wanted, version):
             yield known[version]
+
+
+def _stated(wanted: Sequence[SpecifierSet], version: Version) -> SpecifierSet:
+    """What a phantom stands for, as it was asked for: a version, or whatever a range takes."""
+    clauses = [clause for specifier in wanted for clause in specifier]
+    exact = {version_of(clause) for clause in clauses if is_exact(clause)}
+    if any(found is not None and found.public == version.public for found in exact):
+        return SpecifierSet(f"=={version}")
+    return SpecifierSet(",".join(sorted(set(map(str, clauses)))))
 
 
 def _all(wanted: Sequence[SpecifierSet], version: Version) -> bool:

@@ -42,7 +42,7 @@ CUDA = {"2.8.0": "12.8", "2.9.1": "12.8", "2.11.0": "13.0", "2.14.1": "13.0", "2
 ARCH = "sm_90"
 QUESTIONS = ("why", "lock", "env")
 
-Agreement = Literal["agrees", "disagrees", "unknown", "declared", "outside"]
+Agreement = Literal["agrees", "disagrees", "unknown", "declared", "outside", "elsewhere"]
 
 # What metadata says and no byte of a library.
 _DECLARED = {"version-conflict"}
@@ -72,6 +72,7 @@ def agreement(fact: Fact, question: str, answer: Answer) -> Agreement:
     ``outside`` is what no library has to do with: Python code that asks another for a name that is
     not there, a compiler that is not installed. ``declared`` is a set that works and that metadata
     excludes: abilock says no more than pip. A set without some feature is degraded or broken.
+    ``elsewhere`` is a set that fails by a package that the case does not import.
     """
     if answer.verdict == "error":
         return "disagrees"
@@ -79,8 +80,12 @@ def agreement(fact: Fact, question: str, answer: Answer) -> Agreement:
     if fact.works:
         if not said_no:
             return "agrees"
-        declared = question != "env" and answer.fatal <= _DECLARED
-        return "declared" if declared else "disagrees"
+        if question != "env" and answer.fatal <= _DECLARED:
+            return "declared"
+        wheels = {wheel.partition("==")[0] for wheel in fact.wheels}
+        blamed = {row[2].partition(" ")[0] for row in answer.reasons if row[1] == "fatal"}
+        ours = question == "why" or blamed & {*wheels, "torch"}
+        return "disagrees" if ours else "elsewhere"
     if said_no:
         return "agrees"
     if fact.kind == "python":

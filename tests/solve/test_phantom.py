@@ -16,6 +16,13 @@ def test_a_version_of_any_form_may_be_named(operator: str, named: str) -> None:
     assert verdict(index, "a==1", f"b{operator}{named}").verdict == "unknown"
 
 
+def test_a_range_is_told_as_it_was_asked_for() -> None:
+    """torch 2.15.0 asks for triton~=3.9.0: "needs ==3.9.0.1", which nobody made, was told."""
+    index = FakeIndex("a 1 needs b~=3.9.0\nb 3.8.0 snapshot:2026-01-01")
+    (reason,) = verdict(index, "a==1").reasons
+    assert (str(reason.subject), reason.needs) == ("b~=3.9.0", "a file that satisfies ~=3.9.0")
+
+
 def test_a_build_is_judged_by_its_name_where_no_snapshot_holds_it() -> None:
     """torch==2.9.1+cpu was unknown for CUDA 13: a CPU build, whatever is in it."""
     reason = make_reason("cuda-mismatch", "a 1+cpu")
