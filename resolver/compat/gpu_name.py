@@ -39,6 +39,21 @@ def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
     return best[1] if best else None
 
 
+# GPUs in running text: with the maker or the series before the number.
+_MENTION = re.compile(
+    r"(?i)\b(?:RTX|GTX)[ -]?(?:PRO[ -]?|A)?\d{3,4}(?:[ -]?(?:Ti|Super|Ada|D))*\b"
+    r"|\b(?:NVIDIA|Tesla)[ -][A-Z]{1,2}\d{1,3}\b"
+)
+
+
+def gpus_in(gpus: Iterable[Gpu], text: str) -> tuple[Gpu, ...]:
+    """The known GPUs that a text names, each once. Cost: linear in the text."""
+    names = dict.fromkeys(match[0] for match in _MENTION.finditer(text))
+    known = tuple(gpus)
+    found = (find_gpu(known, name) for name in names)
+    return tuple({gpu.id: gpu for gpu in found if gpu is not None}.values())
+
+
 def _is_other_model(wanted: str, known: str) -> bool:
     # "rtx 5070 super" is no "rtx 5070", while "h100 pcie" is an "h100".
     return wanted[len(known) :].split()[0] in {"ti", "super", "d", "ada"}

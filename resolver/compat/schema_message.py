@@ -128,6 +128,7 @@ class SonameFact(Fact):
     """One ``[[soname]]`` of ``sonames.toml``; ``{whom}`` is who needs it."""
 
     pattern: PatternText
+    symbols: PatternText | None = None
     code: Code
     place: Place
     title: Text
@@ -150,6 +151,7 @@ class SonameFact(Fact):
             fix=self.fix,
             run=self.run,
             source=self.source,
+            symbols=self.symbols,
         )
 
 

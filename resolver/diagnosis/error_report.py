@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
-from resolver.compat.gpu_name import find_gpu
+from resolver.compat.gpu_name import find_gpu, gpus_in
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste
 from resolver.diagnosis.symbol_error import FaultExplainer
@@ -81,7 +81,7 @@ def find_setting(
         version = pinned(requirement.specifier)
         if version is not None:
             installed[canonicalize_name(requirement.name)] = version
-    given, told = _fill(known, given, paste, installed)
+    given, told = _fill(known, given, paste, installed, text)
     is_known = given.cuda is not None and (given.arch is not None or given.gpu is not None)
     # Without a message the set may tell what is wrong, where there is one to judge.
     if not paste.faults and not (is_known and TORCH in installed):
@@ -112,6 +112,7 @@ def _fill(
     given: TargetOptions,
     paste: Paste,
     installed: Mapping[NormalizedName, Version],
+    text: str,
 ) -> tuple[TargetOptions, list[str]]:
     """Options that the text answers, with the words for where."""
     told = []
@@ -130,6 +131,9 @@ def _fill(
         if archs:
             given = replace(given, arch=",".join(map(str, archs)))
             told.append(f"{', '.join(map(str, archs))}, in the text")
+        elif len(archs := tuple({gpu.arch for gpu in gpus_in(known.gpus, text)})) == 1:
+            given = replace(given, arch=str(archs[0]))
+            told.append(f"{archs[0]}, of the GPU that the text names")
     if given.python is None and paste.python is not None:
         given = replace(given, python=paste.python)
         told.append(f"Python {paste.python}, in the text")

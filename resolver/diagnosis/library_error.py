@@ -24,6 +24,8 @@ from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
 
 _NOBODY = "what was imported"
+# Rows that say more than which wheel brings the file.
+_ABOVE_WHEELS = frozenset({"cuda-11", "cuda-10", "cudnn-8"})
 
 
 class LibraryFaults:
@@ -56,7 +58,7 @@ class LibraryFaults:
         brought = [lib for lib in self._known.libraries if lib.soname == fault.soname]
         rows = self._base.sonames
         row = next((row for row in rows if row.pattern.fullmatch(fault.soname)), None)
-        if brought and (row is None or row.code is not Code.CUDA_MISMATCH):
+        if brought and (row is None or row.id not in _ABOVE_WHEELS):
             return self._of_wheel(fault, subject, brought)
         if row is not None:
             return self._of_table(fault, subject, row)
@@ -108,8 +110,13 @@ class LibraryFaults:
                 "SITE=$(python -c 'import site; print(site.getsitepackages()[0])'); "
                 f"export LD_LIBRARY_PATH=$SITE/{place}:$LD_LIBRARY_PATH"
             )
+        elif cuda is not None:
+            remedy = f"Install {brought[0].project}, which torch's other wheels do not bring."
         else:
-            remedy = f"Install {brought[0].project}, or use a build for the CUDA you have."
+            remedy = (
+                f"Use a build of {subject or 'the package'} for the CUDA of your torch; where that "
+                f"is {major}, install {brought[0].project}, which brings the file."
+            )
         return Explained(
             kind="missing-library",
             code=code,
@@ -222,7 +229,7 @@ class LibraryFaults:
                 run="pip list",
             )
         version = self._installed.get(project)
-        facts = []
+        facts = list[tuple[str, str]]()
         recipe = self._known.recipe(project)
         if version is None:
             meaning = f"{name} is a module of {project}, which is not installed"
@@ -242,14 +249,7 @@ class LibraryFaults:
                     "installed is another project of that name, from the default index"
                 )
                 remedy = f"Uninstall it, then build {recipe.repository}, as told below."
-        if recipe is not None:
-            facts.append(("note", recipe.note))
-            facts.append(("build", recipe.build_for(self._archs)))
-            if recipe.index != "project":
-                held = {"another": "another project", "sources": "its sources alone"}
-                facts.append(
-                    ("index", f"the default index holds {held.get(recipe.index, recipe.index)}")
-                )
+        facts += self.recipe_facts(project)
         return Explained(
             kind="missing-module",
             code=Code.NOT_FOUND if version is None else Code.BROKEN_INSTALL,
@@ -261,6 +261,17 @@ class LibraryFaults:
             remedy=remedy,
             ask="pip freeze, and the Python that runs",
         )
+
+    def recipe_facts(self, project: NormalizedName) -> Iterator[tuple[str, str]]:
+        """How a project is had that no wheel of the default index serves."""
+        recipe = self._known.recipe(project)
+        if recipe is None:
+            return
+        yield ("note", recipe.note)
+        yield ("build", recipe.build_for(self._archs))
+        if recipe.index != "project":
+            held = {"another": "another project", "sources": "its sources alone"}
+            yield ("index", f"the default index holds {held.get(recipe.index, recipe.index)}")
 
     # libraries of another release
 
@@ -299,7 +310,7 @@ class LibraryFaults:
             )
         if soname == "libcuda.so":
             return self._of_driver(fault, subject)
-        told = list(self._exporters(fault.symbol, exact or brought, here))
+        told = list(self._exporters(fault.symbol, exact if fault.library else brought, here))
         facts += told
         meaning = f"an older {file} is found before the one that the wheels were built with"
         if fault.file and stem_of(fault.file).startswith(("libcu", "libnv")):
@@ -307,6 +318,11 @@ class LibraryFaults:
                 f"{stem_of(fault.file)} and {file} are of different releases: one is of a wheel, "
                 "the other of the system's CUDA or of another wheel"
             )
+            if not clash:
+                remedy = (
+                    "Let both be of one release: take the system's CUDA off LD_LIBRARY_PATH, so "
+                    "that the wheels' copies answer, and keep one wheel of each."
+                )
         elif subject is not None and subject != TORCH and not clash:
             meaning = f"the {file} that is loaded is older than the one {subject} was built with"
             remedy = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from packaging.utils import NormalizedName, canonicalize_name
@@ -245,6 +246,23 @@ class HostFaults:
             "LD_LIBRARY_PATH), so that the driver's libcuda.so.1 answers.",
             run="ldconfig -p | grep libcuda.so; echo $LD_LIBRARY_PATH",
         )
+
+
+def toolkits_text(known: Knowledge, target: str) -> str | None:
+    """Which CUDA releases compile for ``sm_121a`` or ``compute_120f``; None of what is neither."""
+    if not (match := re.fullmatch(r"(?:sm|compute)_(\d+[af]?)", target)):
+        return None
+    try:
+        arch = Arch.parse(f"sm_{match[1]}")
+    except ValueError:
+        return None
+    having = [release.version for release in known.cuda.values() if arch in release.archs]
+    releases = sorted(known.cuda)
+    if not having:
+        return f"by no CUDA release from {releases[0]} to {releases[-1]}"
+    since = f"from CUDA {min(having)} on" if min(having) > releases[0] else ""
+    until = f"up to CUDA {max(having)}" if max(having) < releases[-1] else ""
+    return " ".join(filter(None, (since, until))) or f"by all from CUDA {releases[0]} on"
 
 
 def torch_cuda(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -21,6 +21,9 @@ _LONGEST = 240
 # Of one pattern in a text: a log that repeats itself says no more.
 _MOST = 20
 _NAMED = re.compile(r"\{([a-z_]+)\}")
+# A version as Python shows a tuple, and what follows a requirement in pip's words.
+_TUPLE = re.compile(r"\d+(?:, \d+)+")
+_AFTER = re.compile(r"; | \(from ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ def find_messages(text: Cleaned, messages: Iterable[Message]) -> list[Place]:
                 line = text.lines(match.start, match.end)
                 if len(line) > _LONGEST:
                     line = "..." + text.text[match.start : match.end][:_LONGEST]
-                known = KnownMessage(line=line, message=message, values=dict(match.values))
+                known = KnownMessage(line=line, message=message, values=_tidy(match.values))
                 key = (message.id, tuple(sorted(match.values.items())))
                 place = Place(start=match.start, end=match.end, known=known)
                 found.setdefault(key, place)
@@ -57,6 +60,18 @@ def find_messages(text: Cleaned, messages: Iterable[Message]) -> list[Place]:
         if not any(other.holds(place.start) or place.holds(other.start) for other in kept):
             kept.append(place)
     return sorted(kept, key=lambda place: place.start)
+
+
+def _tidy(values: Mapping[str, str]) -> dict[str, str]:
+    """Values as sentences can hold them."""
+    tidy = {}
+    for name, value in values.items():
+        if _TUPLE.fullmatch(value):
+            value = value.replace(", ", ".")
+        elif name == "requirement":
+            value = _AFTER.split(value)[0]
+        tidy[name] = value.rstrip("?!")
+    return tidy
 
 
 def installed_by(known: KnownMessage) -> Iterator[tuple[NormalizedName, Version]]:
@@ -78,8 +93,10 @@ def arch_of(known: KnownMessage) -> Arch | None:
     return Arch(arch.major, arch.minor) if arch else None
 
 
-def explain_message(known: KnownMessage, subject: NormalizedName | None) -> Explained:
-    """What the table says, with the values of the text."""
+def explain_message(
+    known: KnownMessage, subject: NormalizedName | None, facts: Iterable[tuple[str, str]] = ()
+) -> Explained:
+    """What the table says, with the values of the text, and more ``facts``."""
     message = known.message
     return Explained(
         kind=message.id,
@@ -94,6 +111,7 @@ def explain_message(known: KnownMessage, subject: NormalizedName | None) -> Expl
         ask=_filled(message.ask, known),
         run=_filled(message.run, known) if message.run else None,
         harmless=message.harmless,
+        facts=tuple(facts),
     )
 
 

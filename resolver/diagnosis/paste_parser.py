@@ -61,8 +61,8 @@ _TITLE = re.compile(
     r"(?:, version (?P<library>[\w.+-]+))?"
 )
 _LINK_TIME = re.compile(
-    _FILE + r"symbol (?P<symbol>[\w.$@]+),? version [*`]*(?P<library>[\w.+-]+)[*`]* not defined in "
-    r"file [*`]*[\w.+-]+[*`]* with link time reference"
+    _FILE + r"symbol (?P<symbol>[\w.$@]+),? version [*`]*[\w.+-]+[*`]* not defined in "
+    r"file [*`]*(?P<library>[\w.+-]+)[*`]* with link time reference"
 )
 _FLAT = re.compile(r"symbol not found(?: in flat namespace)?:?\s*\(?['\"]?_(?P<symbol>\w+)", re.I)
 _LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared object file")

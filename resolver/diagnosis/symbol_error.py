@@ -24,7 +24,7 @@ from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
 from resolver.diagnosis.file_owner import owners_of, owners_of_module, stem_of
 from resolver.diagnosis.library_error import LibraryFaults
-from resolver.diagnosis.machine_error import HostFaults
+from resolver.diagnosis.machine_error import HostFaults, toolkits_text
 from resolver.diagnosis.message_table import explain_message, subject_of
 from resolver.diagnosis.paste_parser import causes
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -122,7 +122,8 @@ class FaultExplainer:
             case KnownMessage():
                 named = subject_of(fault)
                 owners = (*self._base.modules.get(named or "", ()), canonicalize_name(named or ""))
-                return explain_message(fault, self._installed_of(owners) if named else None)
+                subject = self._installed_of(owners) if named else None
+                return explain_message(fault, subject, self._facts(fault, subject))
             case NoCommonOps():
                 return Explained(
                     kind="no-common-ops",
@@ -135,6 +136,16 @@ class FaultExplainer:
                     "import attempts' say which symbol or library is missing.",
                 )
         assert_never(fault)
+
+    def _facts(
+        self, fault: KnownMessage, subject: NormalizedName | None
+    ) -> Iterator[tuple[str, str]]:
+        """What is known beside the table: who compiles for a GPU, how a project is built."""
+        target = fault.values.get("arch")
+        if target is not None and (known := toolkits_text(self._base.facts, target)):
+            yield ("known", f"{target} is known {known}")
+        if fault.message.code is Code.SDIST_ONLY and subject is not None:
+            yield from self._libraries.recipe_facts(subject)
 
     def subject(self, file: str | None, paste: Paste) -> NormalizedName | None:
         """The project whose file failed; of several names of one project the installed one."""
@@ -358,10 +369,11 @@ class FaultExplainer:
         works = torch_text(self._bare, mask)
         if works is None:
             return "Install a release of the package that was built for the torch you have."
-        return (
-            f"Use {works}{beside}, or a release of the package that was built for the torch you "
-            "have."
-        )
+        build = "a release of the package"
+        if subject and list(self._string_note(symbol)):
+            abi = "FALSE" if string_abi(symbol) else "TRUE"
+            build = f"a cxx11abi{abi} build of {subject}"
+        return f"Use {works}{beside}, or {build} that was built for the torch you have."
 
     def _own(self, project: NormalizedName, links: Iterable[WheelLink]) -> list[WheelLink]:
         """The evidence of the release that is installed: of its file, else of its other builds."""
@@ -412,19 +424,44 @@ class FaultExplainer:
 
     def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
         whom = str(subject) if subject else _named(fault.file) or "a library"
+        needs = demangle(fault.symbol)
+        rows = self._base.sonames
+        family = next((r for r in rows if r.symbols and r.symbols.match(fault.symbol)), None)
+        meaning = f"{whom} needs a symbol that is neither torch's nor one of NVIDIA's libraries'"
+        remedy = (
+            "Reinstall the package together with what it depends on: the library that should have "
+            "the symbol is of another version."
+        )
+        run = None
+        if fault.library is not None:
+            meaning = (
+                f"the {fault.library} that is loaded is another than {whom} was built with: a "
+                "second copy is found first"
+            )
+            remedy = (
+                f"Take the directory of that copy off LD_LIBRARY_PATH, or let {fault.library} and "
+                f"{whom} come from one place."
+            )
+            run = f"echo $LD_LIBRARY_PATH; ldconfig -p | grep {fault.library.split('.so')[0]}"
+        elif family is not None:
+            meaning = (
+                f"{whom} needs a symbol of {family.title}, which is not loaded, or is another "
+                "than the one it was built with"
+            )
+            remedy, run = family.fix.replace("{whom}", whom), family.run
         return Explained(
             kind="undefined-symbol",
             code=Code.MISSING_SYMBOL,
             line=fault.line,
-            meaning=f"{whom} needs a symbol that is neither torch's nor one of NVIDIA's libraries'",
-            grade=Grade.ASSUMED,
+            meaning=meaning,
+            grade=Grade.ASSUMED if family is None else Grade.DECLARED,
             subject=subject,
             symbol=fault.symbol,
-            declaration=demangle(fault.symbol),
+            declaration=needs,
             library=fault.library,
-            facts=(("needs", demangle(fault.symbol)),),
-            remedy="Reinstall the package together with what it depends on: the library that "
-            "should have the symbol is of another version.",
+            facts=(("needs", needs),),
+            remedy=remedy,
+            run=run,
         )
 
 

@@ -50,7 +50,7 @@ class Soname:
     """One row of ``sonames.toml``: what it says that a shared object is looked for.
 
     ``meaning`` follows on "X needs SONAME: "; ``fix`` may name ``{whom}``. ``project`` brings it,
-    where a wheel does.
+    where a wheel does; ``symbols`` are those that it exports and no other library does.
     """
 
     id: str
@@ -63,3 +63,4 @@ class Soname:
     source: str
     project: NormalizedName | None = None
     run: str | None = None
+    symbols: re.Pattern[str] | None = None
