@@ -32,6 +32,7 @@ class Kind(StrEnum):
     WHEELS = "wheels"
     PAIR = "pair"
     SUCCESSOR = "successor"
+    FAMILY = "family"
     TUPLE = "tuple"
     LIBRARY = "library"
     RECIPE = "recipe"
@@ -88,6 +89,9 @@ def facts(known: Knowledge) -> Iterator[Fact]:
     for successor in known.successors:
         summary = f"{successor.project} is {successor.successor} from {successor.since} on"
         yield _fact(Kind.SUCCESSOR, successor.id, summary, successor.source)
+    for family in known.families:
+        shown = ", ".join(f"{name} for CUDA {major}" for major, name in family.projects.items())
+        yield _fact(Kind.FAMILY, family.id, shown, family.source)
     for library in known.libraries:
         summary = f"{library.soname} from {library.project}, {library.directory}"
         yield _fact(Kind.LIBRARY, library.id, summary, library.source)

@@ -41,6 +41,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
             "CudaGuard",
             "CudaRelease",
             "DeclaredPair",
+            "Family",
             "Gpu",
             "KnownTuple",
             "Library",

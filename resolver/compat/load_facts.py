@@ -22,6 +22,7 @@ from resolver.model.knowledge import (
     CudaGuard,
     CudaRelease,
     DeclaredPair,
+    Family,
     Gpu,
     Knowledge,
     KnownTuple,
@@ -114,6 +115,7 @@ class _Parsed(TypedDict):
     builds: tuple[Build, ...]
     skews: tuple[SkewGroup, ...]
     successors: tuple[Successor, ...]
+    families: tuple[Family, ...]
     tuples: tuple[KnownTuple, ...]
     libraries: tuple[Library, ...]
     guards: tuple[CudaGuard, ...]
@@ -134,6 +136,7 @@ def _parse(layers: Layers) -> _Parsed:
     wheels = load_rows(layers, "wheels.toml", schema_wheels.WheelsFile, lambda f: f.wheels)
     pairs = load_rows(layers, "pairs.toml", schema.PairsFile, lambda f: f.pair)
     successors = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.successor)
+    families = load_rows(layers, "successors.toml", schema.SuccessorsFile, lambda f: f.family)
     recipes = load_rows(layers, "recipes.toml", schema.RecipesFile, lambda f: f.recipe)
     libraries = load_rows(layers, "libraries.toml", schema.LibrariesFile, lambda f: f.library)
     return _Parsed(
@@ -149,6 +152,7 @@ def _parse(layers: Layers) -> _Parsed:
         wheels=tuple(fact.value() for fact in wheels),
         pairs=tuple(fact.value() for fact in pairs),
         successors=tuple(fact.value() for fact in successors),
+        families=tuple(fact.value() for fact in families),
         tuples=_load_tuples(layers),
         libraries=tuple(fact.value() for fact in libraries),
         recipes=tuple(fact.value() for fact in recipes),

@@ -41,6 +41,7 @@ from resolver.model.knowledge import (
     CudaGuard,
     CudaRelease,
     DeclaredPair,
+    Family,
     Gpu,
     Library,
     Recipe,
@@ -277,6 +278,21 @@ class SuccessorFact(Fact):
         )
 
 
+class FamilyFact(Fact):
+    """One ``[[family]]`` of ``successors.toml``."""
+
+    projects: Annotated[dict[Annotated[str, Field(pattern=r"^\d\d$")], Name], AfterValidator(some)]
+    source: Text
+
+    def value(self) -> Family:
+        """As the rest of the program knows it."""
+        return Family(
+            id=self.id,
+            projects={int(major): name for major, name in sorted(self.projects.items())},
+            source=self.source,
+        )
+
+
 class RecipeFact(Fact):
     """One ``[[recipe]]`` of ``recipes.toml``."""
 
@@ -351,7 +367,8 @@ class GuardsFile(Model):
 class SuccessorsFile(Model):
     """``successors.toml``."""
 
-    successor: tuple[SuccessorFact, ...]
+    successor: tuple[SuccessorFact, ...] = ()
+    family: tuple[FamilyFact, ...] = ()
 
 
 class RecipesFile(Model):

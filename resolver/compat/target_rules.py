@@ -293,8 +293,8 @@ class TargetRules:
             found=found,
             evidence=self._cuda_evidence(artifact, build, metadata),
             grade=build.grade if build else Grade.DECLARED,
-            remedy=f"use a build of {artifact.name} for CUDA {wanted.major}, or target the CUDA "
-            "that this one is for",
+            remedy=f"use {self._knowledge.project_for(artifact.name, wanted.major)}, or target "
+            "the CUDA that this one is for",
         )
 
     @staticmethod

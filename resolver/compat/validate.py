@@ -72,6 +72,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("wheels.toml", fact) for fact in (wheels.wheels if wheels else ())),
         *(("pairs.toml", fact) for fact in (pairs.pair if pairs else ())),
         *(("successors.toml", fact) for fact in (successors.successor if successors else ())),
+        *(("successors.toml", fact) for fact in (successors.family if successors else ())),
         *(("libraries.toml", fact) for fact in (libraries.library if libraries else ())),
         *(("abi/load_rules.toml", fact) for fact in (rules.rule if rules else ())),
         *(("preloads.toml", fact) for fact in (preloads.preload if preloads else ())),

@@ -240,8 +240,13 @@ class LibraryFaults:
                 "it: for another Python, built without CUDA, or from its sources"
             )
             remedy = f"Reinstall {project} from a wheel for this Python and torch, or build it."
-        if recipe is not None and recipe.index not in ("project", "sources"):
-            # Never "install it": the index holds something else under the name, or nothing.
+        if recipe is not None and recipe.index == "placeholder":
+            remedy = "Install it as told below: the default index does not hold all of it."
+        elif recipe is not None and (
+            recipe.index in ("another", "nothing")
+            or (recipe.index == "sources" and recipe.build.startswith("git clone"))
+        ):
+            # Never "install it": the index holds something else under the name, or nothing new.
             remedy = f"Build it from github.com/{recipe.repository}, as told below."
             if version is not None and recipe.index == "another":
                 meaning = (
@@ -270,7 +275,11 @@ class LibraryFaults:
         yield ("note", recipe.note)
         yield ("build", recipe.build_for(self._archs))
         if recipe.index != "project":
-            held = {"another": "another project", "sources": "its sources alone"}
+            held = {
+                "another": "another project",
+                "sources": "its sources alone",
+                "placeholder": "a placeholder",
+            }
             yield ("index", f"the default index holds {held.get(recipe.index, recipe.index)}")
 
     # libraries of another release

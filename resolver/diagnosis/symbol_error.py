@@ -370,10 +370,16 @@ class FaultExplainer:
         if works is None:
             return "Install a release of the package that was built for the torch you have."
         build = "a release of the package"
-        if subject and list(self._string_note(symbol)):
+        if subject and list(self._string_note(symbol)) and self._has_other_abi(symbol):
             abi = "FALSE" if string_abi(symbol) else "TRUE"
             build = f"a cxx11abi{abi} build of {subject}"
         return f"Use {works}{beside}, or {build} that was built for the torch you have."
+
+    def _has_other_abi(self, symbol: str) -> bool:
+        """Whether the installed torch has the other std::string than a symbol, if one is known."""
+        torch = self._installed.get(TORCH)
+        match = self.history.match(torch, machine=self._machine) if torch is not None else None
+        return match is None or match.build.cxx11_abi is not string_abi(symbol)
 
     def _own(self, project: NormalizedName, links: Iterable[WheelLink]) -> list[WheelLink]:
         """The evidence of the release that is installed: of its file, else of its other builds."""

@@ -61,6 +61,12 @@ def named_project_major(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def is_for_later_major(artifact: Artifact, target: Target) -> bool:
+    """Whether a project's name carries a later CUDA major than the target's."""
+    major = named_project_major(artifact.name)
+    return major is not None and major > target.cuda.major
+
+
 def project_need(artifact: Artifact, target: Target) -> Iterator[HostNeed]:
     """That a project is for another CUDA major, by its name: what it uses it opens by name too."""
     major = named_project_major(artifact.name)

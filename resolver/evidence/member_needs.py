@@ -54,12 +54,19 @@ class MemberNeeds:
         }
         served = any(major == wanted for _, _, major in needed)
         deciding = _deciding(link) | _purpose(link)
-        reasons = []
+        alike: dict[int, list[tuple[str, str]]] = {}
         for path, (row, soname, major) in sorted(foreign.items()):
             if served and not row.load.curated:
                 continue  # an alternative for another CUDA major
-            if (path in deciding) is not fatal:
-                continue
+            if (path in deciding) is fatal:
+                alike.setdefault(major, []).append((path, soname))
+        reasons = []
+        for major, found in alike.items():
+            path, soname = found[0]
+            sonames = {soname for _, soname in found}
+            # One member that cannot load is enough; of features all are counted.
+            more = "" if fatal else _more(len(found) - 1, "member")
+            others = f" and {len(sonames) - 1} more" if not fatal and len(sonames) > 1 else ""
             reasons.append(
                 Reason(
                     code=Code.CUDA_MISMATCH,
@@ -67,15 +74,13 @@ class MemberNeeds:
                     subject=subject,
                     object=Named("CUDA", str(self._target.cuda)),
                     member=path,
-                    needs=f"{soname}, of CUDA {major}",
+                    needs=f"{soname}{others}, of CUDA {major}",
                     found=f"CUDA {wanted} and its libraries",
-                    evidence=f"DT_NEEDED of {path} in {_file(link)}",
-                    remedy=f"use a build of {subject.name} for CUDA {wanted}",
+                    evidence=f"DT_NEEDED of {path}{more} in {_file(link)}",
+                    remedy=f"use {self._known.project_for(subject.name, wanted)}",
                 )
             )
-            if fatal:
-                break  # one member that cannot load is enough
-        return reasons
+        return reasons[:1] if fatal else reasons
 
     def loaded(self, link: WheelLink) -> frozenset[str]:
         """The members that decide and that the import is known to load.
@@ -123,7 +128,7 @@ class MemberNeeds:
         reasons = []
         for codes, rows in alike.items():
             path = rows[0].member.path
-            more = f" and {_count(len(rows) - 1, 'more member')}" if len(rows) > 1 else ""
+            more = _more(len(rows) - 1, "member")
             for arch in self.archs if archs is None else sorted(archs):
                 reason = covers(
                     codes,
@@ -247,6 +252,10 @@ def _working(link: WheelLink) -> frozenset[str]:
     """Those of them whose kernels the package works with, and not a feature of it alone."""
     features = {row.member.path for row in link.members if row.load.rule and row.load.rule.feature}
     return _deciding(link) - features
+
+
+def _more(number: int, noun: str) -> str:
+    return f" and {_count(number, f'more {noun}')}" if number > 0 else ""
 
 
 def _count(number: int, what: str) -> str:

@@ -25,6 +25,7 @@ from resolver.evidence.local_version import (
     AbiOf,
     declared_needs,
     declared_pair,
+    is_for_later_major,
     named_torch,
     pinned_bound,
     project_need,
@@ -140,6 +141,9 @@ class WheelEvidence:
                 *self._unread(artifact, self._declared(metadata)),
             )
         needs: list[HostNeed | Bound] = []
+        if is_for_later_major(artifact, self._target):
+            # Its libraries may lie in other wheels; the driver of this CUDA runs none of them.
+            needs += project_need(artifact, self._target)
         if read.sibling is None:
             origin = artifact.release
             needs += [
@@ -316,6 +320,8 @@ class WheelEvidence:
         found: tuple[Reason, ...] = ()
         if read.sibling is None:
             found = self._driver_reasons(read.link, artifact.release)
+            if TORCH not in files:  # else the remarks beside torch tell it
+                found += tuple(self._members.cuda_reasons(read.link, artifact.release, fatal=False))
         told = (reason for reason in found if reason.severity is not Severity.FATAL)
         wants, evidence = self._wanted(read)
         lacking = self._providers.refusals(wants, artifact.release, evidence, read.grade, files)

@@ -184,6 +184,19 @@ class Successor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """The names that one project has by the CUDA major that it is for."""
+
+    id: str
+    projects: Mapping[int, NormalizedName]
+    source: str
+
+    def major_of(self, project: NormalizedName) -> int | None:
+        """The CUDA major that a project of the family is for; None of another."""
+        return next((major for major, name in self.projects.items() if name == project), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTuple:
     """A combination that is known to work or to fail.
 
@@ -317,10 +330,21 @@ class Knowledge:
     wheels: tuple[WheelRange, ...] = ()
     pairs: tuple[DeclaredPair, ...] = ()
     successors: tuple[Successor, ...] = ()
+    families: tuple[Family, ...] = ()
     tuples: tuple[KnownTuple, ...] = ()
     libraries: tuple[Library, ...] = ()
     recipes: tuple[Recipe, ...] = ()
     snapshot: Snapshot
+
+    def family(self, project: NormalizedName) -> Family | None:
+        """The family by CUDA major that a project is of."""
+        return next((f for f in self.families if f.major_of(project) is not None), None)
+
+    def project_for(self, project: NormalizedName, major: int) -> str:
+        """In words: what goes in place of a project that is for another CUDA major."""
+        family = self.family(project)
+        other = family.projects.get(major) if family is not None else None
+        return f"a build of {project} for CUDA {major}" if other is None else str(other)
 
     def recipe(self, project: NormalizedName) -> Recipe | None:
         """How a project is had that no wheel serves, where that was written down."""

@@ -2,7 +2,8 @@
 
 Of as many changes the best known comes first, then the smallest; what is only assumed comes last.
 
-Order of search: one package in another release or build, near what was named or where a partner
+Order of search: a project of the target's CUDA major in place of one that carries another in its
+name; one package in another release or build, near what was named or where a partner
 names it; another CUDA release; another Python; one package where a partner fits, however far; a
 project's successor; then two packages; then a package and the CUDA release; at last without a
 package. At most ``MAX_SOLVES`` solves, and ``MAX_DROPS`` more without one.
@@ -38,6 +39,7 @@ def find_alternatives(
     found: dict[Alternative, tuple[object, ...]] = {}
     phases = (
         (
+            search.siblings(),
             search.other_releases(1),
             search.other_cuda(codes),
             search.other_python(codes),

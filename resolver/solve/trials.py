@@ -124,16 +124,60 @@ class Neighbours:
             if rest:
                 yield Trial(requirements=rest, dropped=name)
 
+    def siblings(self) -> Iterator[Trial]:
+        """The project of a family that is for the target's CUDA major, in place of another."""
+        for trial in self._of_family(list(self._asked.values()), self._workspace.target):
+            yield trial
+            if self.hit:
+                return
+
+    def _of_family(
+        self, asked: Sequence[Requirement], wanted: Target, target: Target | None = None
+    ) -> list[Trial]:
+        """``asked`` with what carries another CUDA major than ``wanted`` in its name replaced.
+
+        In the release that was named, then in any; none where nothing has to be replaced.
+        """
+        named: dict[NormalizedName, NormalizedName] = {}
+        for requirement in asked:
+            name = canonicalize_name(requirement.name)
+            family = self._workspace.knowledge.family(name)
+            other = family.projects.get(wanted.cuda.major) if family is not None else None
+            if other is not None and other != name and other not in self._asked:
+                named[name] = other
+        if not named:
+            return []
+        is_pinned = any(self._asked[name].specifier for name in named)
+        return [
+            Trial(
+                requirements=tuple(
+                    _renamed(requirement, named[name], free=free)
+                    if (name := canonicalize_name(requirement.name)) in named
+                    else requirement
+                    for requirement in asked
+                ),
+                replaced={new: old for old, new in named.items()},
+                target=target,
+            )
+            for free in ((False, True) if is_pinned else (True,))
+        ]
+
     def other_cuda(self, codes: set[Code], *, freed: bool = False) -> Iterator[Trial]:
-        """Another CUDA release, the nearest that the named files serve."""
+        """Another CUDA release, the nearest that the named files serve.
+
+        What carries the CUDA major in its name goes on as the project for the other one.
+        """
         if self._elsewhere is None or not codes & _OF_CUDA:
             return
         for cuda in self._other_cudas()[:_CUDA_TRIALS]:
             other = replace(self._workspace.target, cuda=cuda, toolkit=None)
             for names in combinations(self._named, 1) if freed else [()]:
-                yield Trial(requirements=self._requirements(names), freed=names, target=other)
-                if self.hit:
-                    return  # the next one lies further off
+                requirements = self._requirements(names)
+                plain = Trial(requirements=requirements, freed=names, target=other)
+                for trial in self._of_family(requirements, other, other) or [plain]:
+                    yield trial
+                    if self.hit:
+                        return  # the next one lies further off
 
     def other_python(self, codes: set[Code]) -> Iterator[Trial]:
         """Another Python with a lock of its own, the nearest first."""
@@ -348,6 +392,15 @@ def _same_finding(one: Reason, other: Reason) -> bool:
         return False
     # Another member is another finding; a curated one may name none.
     return one.member is None or other.member is None or one.member == other.member
+
+
+def _renamed(requirement: Requirement, name: NormalizedName, *, free: bool) -> Requirement:
+    """The requirement on another project, in the same releases or in any."""
+    other = Requirement(str(requirement))
+    other.name = name
+    if free:
+        other.specifier = SpecifierSet()
+    return other
 
 
 def without_version(requirement: Requirement) -> Requirement:

@@ -81,6 +81,23 @@ def test_a_name_that_says_its_cuda() -> None:
     assert needs(file("jax-cuda12-plugin"), cuda="12.8") == []
 
 
+def test_a_name_that_says_a_later_cuda_than_the_driver_runs() -> None:
+    """cupy-cuda13x was read, and imports without its libraries: on CUDA 12 none of it runs."""
+    cupy = file("cupy-cuda13x")
+    optional = member("cupy/cuda/cufft.so", needed=["libcudart.so.13"])
+
+    def found(cuda: str) -> list[str]:
+        world = World(target=make_target(cuda=cuda))
+        world.tell(facts(cupy, optional))
+        evidence = world.evidence()
+        needs = evidence.needs(cupy, metadata(cupy))
+        evidence.close()
+        return [need.reason.needs for need in needs if isinstance(need, HostNeed) and need.reason]
+
+    assert "CUDA 13 and its libraries" in found("12.9")
+    assert found("13.0") == []
+
+
 # the driver
 
 ENGINE = file("engine")

@@ -132,6 +132,8 @@ def _of_source(session: Session, artifact: Artifact) -> set[str]:
 
 def _print(found: dict[NormalizedName, tuple[set[str], str]]) -> None:
     print(_HEAD)
+    for name, modules, owners, source in FIRST:
+        _row(name, modules.split(), [canonicalize_name(p) for p in owners.split()], source)
     held = Counter(name for names, _ in found.values() for name in names)
     told = set[NormalizedName]()
     for project, (names, source) in found.items():
@@ -164,6 +166,16 @@ _HEAD = """\
 
 # What no file of the default index holds: extensions that are built from a repository, and names
 # that older releases had.
+FIRST = [
+    # sgl-kernel brings a copy: where neither is installed, the project itself is what is missing.
+    (
+        "deep-gemm",
+        "deep_gemm deep_gemm_cpp",
+        "deep-gemm sgl-kernel",
+        "deepseek-ai/DeepGEMM setup.py; members of "
+        "sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl",
+    ),
+]
 BY_HAND = [
     (
         "flash-attn-3",

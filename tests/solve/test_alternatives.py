@@ -19,7 +19,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.command import Repeated
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host_need import CUDA, HostNeed
-from resolver.model.knowledge import CudaRelease, KnownTuple, Successor
+from resolver.model.knowledge import CudaRelease, Family, KnownTuple, Successor
 from resolver.model.outcome import Alternative, Change, Outcome, Pair
 from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.target import Target
@@ -241,6 +241,67 @@ def test_the_successor_of_a_project() -> None:
         knowledge=make_knowledge(successors=(successor,)),
     )
     assert list(map(told, found)) == ["old 1 -> new 2"]
+
+
+CUPY = Family(
+    id="cupy",
+    projects={12: canonicalize_name("cupy-cuda12x"), 13: canonicalize_name("cupy-cuda13x")},
+    source="its page",
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "asked", "change"),
+    [
+        pytest.param(
+            "cupy-cuda12x 14.1\ncupy-cuda12x 14.2",
+            "cupy-cuda13x==14.1",
+            "cupy-cuda13x 14.1 -> cupy-cuda12x 14.1",
+            id="in-the-release-that-was-named",
+        ),
+        pytest.param(
+            "cupy-cuda12x 13.6",
+            "cupy-cuda13x==14.1",
+            "cupy-cuda13x 14.1 -> cupy-cuda12x 13.6",
+            id="in-another-release",
+        ),
+        pytest.param(
+            "cupy-cuda12x 13.6",
+            "cupy-cuda13x",
+            "cupy-cuda13x None -> cupy-cuda12x 13.6",
+            id="in-any",
+        ),
+    ],
+)
+def test_the_project_of_the_other_cuda_major(files: str, asked: str, change: str) -> None:
+    needs = {"cupy-cuda13x 14.1": (_unmet("cupy-cuda13x 14.1"),)}
+    cudas = {r.version: r for r in map(release, ("12.9", "13.0"))}
+    found = find(
+        f"cupy-cuda13x 14.1\n{files}",
+        asked,
+        knowledge=make_knowledge(families=(CUPY,), cuda=cudas),
+        rules=lambda _: FakeRules(needs=needs),
+        target=make_target(cuda="12.9"),
+    )
+    assert list(map(told, found)) == [change]
+
+
+def test_another_cuda_goes_with_the_project_for_it() -> None:
+    """An old GPU: neither the CUDA release alone nor the project alone is a cure."""
+
+    def old(target: Target) -> FakeRules:
+        wish = HostNeed("<gpu>", "sm_70", "CUDA", make_reason("no-device-code", "CUDA 13.0"))
+        return FakeRules(wish=(wish,) if target.cuda.major == 13 else ())
+
+    cudas = {r.version: r for r in (release("12.9", archs="sm70"), release("13.0"))}
+    found = find(
+        "cupy-cuda13x 14.1\ncupy-cuda12x 14.1",
+        "cupy-cuda13x",
+        knowledge=make_knowledge(families=(CUPY,), cuda=cudas),
+        rules=old,
+        target=make_target(cuda="13.0", archs="sm70"),
+    )
+    assert list(map(told, found)) == ["<cuda> 13.0 -> 12.9, cupy-cuda13x None -> cupy-cuda12x 14.1"]
 
 
 def test_the_number_of_solves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
