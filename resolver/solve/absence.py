@@ -12,7 +12,7 @@ from packaging.version import Version
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.model.release import Named, Release
-from resolver.model.version import version_of
+from resolver.model.version import pinned, version_of
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.catalog import Catalog, Rejection
 from resolver.solve.phantom import find_phantoms, not_shown, some_versions
@@ -125,7 +125,10 @@ def _nothing(workspace: Workspace, need: Wanted, catalog: Catalog) -> Reason:
     known = sorted({a.version for a in catalog.usable} | {r.version for r in catalog.rejected})
     channels = ", ".join(catalog.channels) or "none"
     asked = f"{need.project}{need.specifier}"
-    if workspace.index.is_partial(need.project):
+    named = pinned(need.specifier)
+    # A snapshot that is whole shows all that there is of a release.
+    may_exist = named is None or workspace.rules.may_be_elsewhere(need.project, named)
+    if may_exist and workspace.index.is_partial(need.project):
         return not_shown(workspace, catalog, need.specifier)
     if not known:
         return Reason(

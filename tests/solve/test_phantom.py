@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resolver.model.host_need import CUDA, HostNeed
+from resolver.model.reason import Code
 from tests.support.fakes import FakeIndex, FakeRules, make_reason, verdict
 
 
@@ -31,3 +32,11 @@ def test_a_build_is_judged_by_its_name_where_no_snapshot_holds_it() -> None:
     judged = verdict(index, "a==1+cpu", rules=rules)
     assert (judged.verdict, judged.reasons) == ("rejected", (reason,))
     assert verdict(index, "a==1+cu999", rules=rules).verdict == "unknown"
+
+
+def test_what_a_whole_snapshot_lacks_is_not_said_to_exist_perhaps() -> None:
+    """sgl-kernel==0.3.21+cu129 was refused since it "may exist": there is none."""
+    rules = FakeRules(absences={("a", "1+cu129", "any"): make_reason()})
+    judged = verdict(FakeIndex("a 1 snapshot:2026-01-01"), "a==1+cu129", rules=rules)
+    assert judged.verdict == "rejected"
+    assert [(r.code, r.found) for r in judged.reasons] == [(Code.VERSION_CONFLICT, "1")]
