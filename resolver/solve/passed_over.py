@@ -246,8 +246,9 @@ def _failed(workspace: Workspace, problem: Problem, failure: Failure, release: R
     from resolver.solve.diagnose import from_failure
 
     reasons = [r for r in from_failure(workspace, problem, failure) if r.severity is Severity.FATAL]
-    # What is said of the release itself says more than what its partners want.
-    reasons.sort(key=lambda reason: release not in (reason.subject, reason.object))
+    # What is said of the release itself says more than what its partners want; and what was not
+    # read may be all that is left, where another build of what is refused would do.
+    reasons.sort(key=lambda r: (release not in (r.subject, r.object), not r.is_open))
     return _line(reasons[0], release) if reasons else "no set with it fits"
 
 
@@ -287,6 +288,8 @@ def _parts(reason: Reason, release: Subject) -> Iterator[str]:
     if reason.code is Code.VERSION_CONFLICT:
         yield f"{reason.code}: {_short(reason.needs)}"
         yield _short(reason.found)
+    elif reason.code is Code.UNREADABLE:
+        yield f"{reason.code}{about}: {_short(reason.found)}"
     elif reason.works_with is not None:
         yield f"{reason.code}{about}: works with {reason.works_with}"
     else:

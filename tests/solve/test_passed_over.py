@@ -83,7 +83,7 @@ TOO_NEW = make_reason(
             },
             [
                 "a 3.0: cuda-mismatch: needs a build for CUDA 13; found a build for CUDA 12.8",
-                "a 2.0: unreadable: needs its own bytes; found no answer",
+                "a 2.0: unreadable: no answer",
             ],
             id="be-it-unread",
         ),
