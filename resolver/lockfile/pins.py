@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from resolver.model.target import Target
 _COMPILED = re.compile(
     r"(?:by pip-compile with (?i:python)|--python-version|--python|\s-p)[ =](3\.\d+)\b"
 )
+_TOLD = 6
 _LINES = (Kind.REQUIREMENTS, Kind.CONDA, Kind.DOCKERFILE)
 
 
@@ -168,12 +169,12 @@ def _compiled_for(text: str) -> str | None:
 # files that are lines
 
 _Asked = Iterable[tuple[Lines, tuple[str, ...], str]]
-# What uv chooses a build of by ``--torch-backend``, as far as it is pinned without one.
+# What has a build for each index of PyTorch's.
 _PYTORCH = frozenset({"torch", "torchvision", "torchaudio"})
 
 
 def _asked(document: LockDocument) -> _Asked:
-    """The lines of a file, in parts that share the addresses of their indexes, and uv's backend."""
+    """The lines of a file in parts: with the indexes of each, and what else decides of builds."""
     if document.kind is Kind.DOCKERFILE:
         image = _image(document)
         return [
@@ -182,7 +183,7 @@ def _asked(document: LockDocument) -> _Asked:
                     install.requirements, f"{document.path}, line {install.line}", document.path
                 ),
                 tuple(install.indexes),
-                install.backend,
+                install.open,
             )
             for install in image.installs
         ]
@@ -205,29 +206,31 @@ def _read_lines(document: LockDocument, target: Target) -> LockFile:
     """Raises UsageError, naming all lines that pin nothing, for files that are to pin all."""
     reader = Reader(document.path, target.environment)
     strict = document.kind is Kind.REQUIREMENTS
-    loose = list[str]()
+    loose = list[Line]()
+    unread = list[str]()
     indexes: dict[str, str] = {}
-    for lines, addresses, backend in _asked(document):
+    for lines, addresses, open_ in _asked(document):
         for line in lines.asked:
-            if backend and line.name in _PYTORCH:
-                # The machine that it is built on decides which build that is.
-                reader.leave_out(f"{line.requirement}", f"of --torch-backend {backend}, by machine")
+            if open_ and line.name in _PYTORCH:
+                reader.leave_out(f"{line.requirement}", f"{open_} decides which build that is")
             elif target.holds(line.marker):
                 _add_line(line, reader, addresses, loose, latest=not strict)
         reader.notes += lines.notes
-        loose += lines.unread
+        unread += lines.unread
         indexes |= {address: origin for origin, address in lines.indexes}
         if document.kind is Kind.DOCKERFILE:
             indexes |= dict.fromkeys(addresses, f"{document.path}")
-    if loose and strict:
+    wrong = [*(f"{line.origin}: {line.requirement} is not pinned" for line in loose), *unread]
+    if wrong and strict:
         name = document.path.name
-        many = "\n  ".join([f"{name} is no lock, {len(loose)} lines pin nothing:", *loose])
+        many = "\n  ".join([f"{name} is no lock, {len(wrong)} lines pin nothing:", *wrong])
         raise UsageError(
-            many if loose[1:] else f"{loose[0]}, and {name} is no lock",
+            many if wrong[1:] else f"{wrong[0]}, and {name} is no lock",
             hint="lock it first, or name a pylock.toml, uv.lock or poetry.lock",
         )
-    reader.left_out += len(loose)
-    reader.notes += [f"{text}: not judged" for text in loose]
+    reader.left_out += len(wrong)
+    reader.notes += _told_loose(loose)
+    reader.notes += [f"{text}: not judged" for text in unread]
     if document.kind is Kind.CONDA:
         reader.conda = dict.fromkeys(split_environment(document.data)[0])
     if document.kind is Kind.DOCKERFILE:
@@ -242,14 +245,25 @@ def _read_lines(document: LockDocument, target: Target) -> LockFile:
     return replace(reader.lock(document.kind), indexes=named)
 
 
+def _told_loose(loose: Iterable[Line]) -> Iterator[str]:
+    """One note for all of a place that pin nothing."""
+    places: dict[str, list[str]] = {}
+    for line in loose:
+        places.setdefault(line.origin, []).append(f"{line.requirement}")
+    for origin, texts in places.items():
+        more = f" and {len(texts) - _TOLD} more" if len(texts) > _TOLD + 1 else ""
+        listed = ", ".join(texts[:_TOLD] if more else texts)
+        yield f"{origin}: {listed}{more} {'are' if texts[1:] else 'is'} not pinned: not judged"
+
+
 def _add_line(
-    line: Line, reader: Reader, indexes: tuple[str, ...], loose: list[str], *, latest: bool
+    line: Line, reader: Reader, indexes: tuple[str, ...], loose: list[Line], *, latest: bool
 ) -> None:
     if line.requirement is None:
         reader.leave_out(line.whose, "its address names no wheel")
         return
     if (version := line.version) is None:
-        loose.append(f"{line.origin}: {line.requirement} is not pinned")
+        loose.append(line)
         return
     if latest:  # a later command replaces what an earlier one installed
         reader.pins.pop(line.name, None)

@@ -54,14 +54,14 @@ _VALUED |= {
 class Install:
     """One command: the requirements that it names, its indexes, the files that it reads.
 
-    ``backend`` is uv's ``--torch-backend`` where that is no index of PyTorch's for sure.
+    ``open`` says what decides which builds of PyTorch's it takes, where that is not known here.
     """
 
     line: int
     requirements: list[str] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    backend: str = ""
+    open: str = ""
 
 
 @dataclass(slots=True)
@@ -227,10 +227,14 @@ def _install(
     for name in _UV if by_uv else _PIP:
         if not (replaced and name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")):
             found.indexes += map(_address, variables.get(name, "").split())
+    unknown = [index for index in found.indexes if "$" in index]
     if _FIXED.fullmatch(backend):
         found.indexes.insert(0, _PYTORCH.format(backend=backend))
-    else:
-        found.backend = backend
+    elif backend:
+        found.open = f"--torch-backend {backend}"
+    elif unknown:
+        found.open = f"the index {unknown[0]}"
+    found.indexes = [index for index in found.indexes if index not in unknown]
     return found
 
 

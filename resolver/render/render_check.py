@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from resolver.model.check_report import Report
 from resolver.model.plural import counted
-from resolver.model.reason import Reason, Severity
+from resolver.model.reason import Code, Reason, Severity
 from resolver.render import contract
 from resolver.render.render_json import reason_model, target_model
 from resolver.render.render_text import reason_text, shortened, target_text
@@ -28,6 +28,7 @@ _FULL_IN_ALL = 5
 _LISTED = 8
 _NAMED = 6
 _LONG = 240
+_UNJUDGED = (Code.NOT_FOUND, Code.SDIST_ONLY, Code.UNREADABLE, Code.UNVERIFIED)
 _COPIED = re.compile(
     r"  symbol|  fix +(?:uv|pip|apt-get|dnf|rm|export|sudo|conda|sh|ENV|RUN|ldconfig)\s"
 )
@@ -43,6 +44,8 @@ def check_text(report: Report, *, verbose: bool = False) -> str:
         found = [reason for reason in report.findings if reason.severity is severity]
         if not found:
             continue
+        # What was found says more than what could not be judged.
+        found.sort(key=lambda reason: reason.code in _UNJUDGED)
         groups = _alike(report, found) if not verbose else [[reason] for reason in found]
         left = max(_FULL_IN_ALL - told, 0)
         most = len(groups) if verbose else min(_FULL[severity], left)

@@ -128,7 +128,7 @@ def judge_pins(
         findings += check_whole(base, target, files, links, complete=False)
     else:
         findings += workspace.findings(files)
-    findings = softened(findings, lock)
+    findings = softened(findings, lock, known.channels)
     told = {reason.subject for reason in findings if reason.code in UNJUDGED}
     rest = [a for a in files if a.release not in told]
     findings += _unread(base, workspace, rest, links)

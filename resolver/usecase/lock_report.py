@@ -29,6 +29,7 @@ UNJUDGED = (
     Code.UNREADABLE,
     Code.METADATA_MISMATCH,
 )
+_REPLACES = re.compile(r"\s(?:-i|--index-url|--default-index)$")
 _UNSUPPORTED = (Code.PLATFORM_UNSUPPORTED, Code.PYTHON_UNSUPPORTED)
 
 
@@ -92,19 +93,45 @@ def _is_elsewhere(reason: Reason) -> bool:
     )
 
 
-def softened(findings: Iterable[Reason], lock: LockFile) -> list[Reason]:
+def softened(
+    findings: Iterable[Reason], lock: LockFile, channels: Sequence[Channel]
+) -> list[Reason]:
     """The findings, where what a lock is decides how grave they are."""
     by_extra = {pin.name for pin in lock.pins if pin.by_extra}
-    return [_softened(reason, by_extra, beside_conda=bool(lock.conda)) for reason in findings]
+    elsewhere = _maybe_elsewhere(lock, channels)
+    return [
+        _softened(reason, by_extra, elsewhere, beside_conda=bool(lock.conda)) for reason in findings
+    ]
 
 
-def _softened(reason: Reason, by_extra: Set[str], *, beside_conda: bool) -> Reason:
+def _maybe_elsewhere(lock: LockFile, channels: Sequence[Channel]) -> set[str]:
+    """The packages of which an index that was not asked may serve another build.
+
+    That is what further indexes are for, as onnxruntime's for CUDA 12. One in place of the default
+    index is taken for a mirror of it; a hash names the file; of what built-in channels serve the
+    builds are known.
+    """
+    further = [
+        address
+        for origin, address in lock.indexes
+        if channel_of(channels, address) is None and not _REPLACES.search(origin)
+    ]
+    known = {name for channel in channels for name in channel.projects}
+    plain = (pin.name for pin in lock.pins if not pin.digests and pin.version.local is None)
+    return {name for name in plain if name not in known} if further else set()
+
+
+def _softened(
+    reason: Reason, by_extra: Set[str], elsewhere: Set[str], *, beside_conda: bool
+) -> Reason:
     if reason.severity is not Severity.FATAL:
         return reason
     found = None
     if reason.code is Code.MISSING_LIBRARY and beside_conda:
         # conda's interpreter looks for libraries in its prefix, where other packages bring them.
         found = f"{reason.found}; packages of conda may bring it"
+    elif reason.code is Code.CUDA_MISMATCH and not elsewhere.isdisjoint(reason.subject.names):
+        found = f"{reason.found}; an index of the lock that was not asked may have another build"
     elif reason.code in _UNSUPPORTED and not by_extra.isdisjoint(reason.subject.names):
         found = f"{reason.found}; it comes with an extra that was not named"
     elif reason.code is Code.METADATA_MISMATCH:

@@ -59,17 +59,37 @@ def test_what_a_lock_is_decides_how_grave_a_finding_is() -> None:
     unsupported = replace(reason, code=Code.PLATFORM_UNSUPPORTED)
     damaged = replace(reason, code=Code.METADATA_MISMATCH)
     plain = LockFile(kind="uv.lock", pins=(replace(pin, by_extra=False),))
-    assert softened([reason, unsupported], plain) == [reason, unsupported]
-    [beside] = softened([reason], replace(plain, conda=("zlib 1",)))
+    assert softened([reason, unsupported], plain, ()) == [reason, unsupported]
+    [beside] = softened([reason], replace(plain, conda=("zlib 1",)), ())
     assert (beside.severity, beside.found) == (
         Severity.WARNING,
         "nothing; packages of conda may bring it",
     )
     [library, extra, read] = softened(
-        [reason, unsupported, damaged], LockFile(kind="uv.lock", pins=(pin,))
+        [reason, unsupported, damaged], LockFile(kind="uv.lock", pins=(pin,)), ()
     )
     assert (library, extra.severity, read.severity) == (reason, Severity.WARNING, Severity.WARNING)
     assert extra.found == "nothing; it comes with an extra that was not named"
+
+
+@pytest.mark.parametrize(
+    ("origin", "digests", "gravity"),
+    [
+        ("r.txt, line 1: --extra-index-url", frozenset(), Severity.WARNING),
+        ("Dockerfile", frozenset(), Severity.WARNING),
+        ("r.txt, line 1: --index-url", frozenset(), Severity.FATAL),  # taken for a mirror
+        ("r.txt, line 1: --extra-index-url", frozenset({"ab" * 32}), Severity.FATAL),
+    ],
+)
+def test_a_further_index_may_have_the_build_for_this_cuda(
+    origin: str, digests: frozenset[str], gravity: Severity
+) -> None:
+    name = canonicalize_name("onnxruntime-gpu")
+    pin = Pin(name=name, version=Version("1.18.0"), digests=digests)
+    lock = LockFile(kind="requirements", pins=(pin,), indexes=((origin, "https://x/simple"),))
+    [found] = softened([mismatch("onnxruntime-gpu")], lock, ())
+    assert found.severity is gravity
+    assert ("may have another build" in found.found) is (gravity is Severity.WARNING)
 
 
 def fork(name: str, *findings: Reason) -> Report:

@@ -240,8 +240,7 @@ def test_what_of_them_is_no_pin_is_told(tmp_path: Path) -> None:
     path = write(tmp_path, DOCKERFILE)
     (image,) = load(path)
     assert [note.replace(str(path), "Dockerfile") for note in image.notes] == [
-        "Dockerfile, line 12: sglang is not pinned: not judged",
-        "Dockerfile, line 12: wheel>=0.40 is not pinned: not judged",
+        "Dockerfile, line 12: sglang, wheel>=0.40 are not pinned: not judged",
         "what the image nvidia/cuda:13.0.1-devel-ubuntu24.04 holds was not judged",
         "Dockerfile, line 12: -r requirements.txt was not read: check it by itself",
     ]
@@ -435,11 +434,13 @@ def test_the_indexes_of_a_dockerfiles_commands(
 
 
 def test_a_build_that_the_machine_decides_is_not_judged(tmp_path: Path) -> None:
-    text = "FROM python:3.12\nRUN uv pip install --torch-backend=auto torch==2.9.1 numpy==2.2.0\n"
-    (image,) = load(write(tmp_path, text))
-    assert [pin.name for pin in image.pins] == ["numpy"]
-    assert image.left_out == 1
-    assert image.notes[-1] == "torch==2.9.1 was left out: of --torch-backend auto, by machine"
+    for option in ("--torch-backend=auto", "--index-url $WHEELS"):
+        text = f"FROM python:3.12\nRUN uv pip install {option} torch==2.9.1 numpy==2.2.0\n"
+        (image,) = load(write(tmp_path, text))
+        assert [(pin.name, pin.indexes) for pin in image.pins] == [("numpy", ())]
+        assert image.left_out == 1
+        which = "--torch-backend auto" if "auto" in option else "the index $WHEELS"
+        assert image.notes[-1] == f"torch==2.9.1 was left out: {which} decides which build that is"
 
 
 def test_what_is_not_plain_in_a_dockerfile_is_left_out(tmp_path: Path) -> None:
