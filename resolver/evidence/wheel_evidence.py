@@ -8,7 +8,6 @@ the host. A file that cannot be read here inherits, as inferred, from another fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
@@ -16,8 +15,7 @@ from packaging.utils import NormalizedName
 from resolver.abi.cross_machine import links_elsewhere
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.link import WheelLink, link_wheel
-from resolver.abi.load_rules import OPENED
-from resolver.abi.verdict import file_text, link_evidence, link_summary, works_with
+from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
 from resolver.evidence.driver_need import DriverNeeds
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -38,21 +36,20 @@ from resolver.evidence.stand_in import (
     CudaOf,
     Read,
     StandIns,
-    inferred,
     inherited_needs,
     too_early,
     unread_need,
 )
 from resolver.evidence.torch_match import Torches
 from resolver.evidence.torch_need import TorchNeeds
-from resolver.evidence.torch_reason import no_torch, overdeclared
+from resolver.evidence.torch_verdict import TorchVerdicts
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
-from resolver.model.reason import Code, Grade, Reason, Severity, weakest
+from resolver.model.reason import Grade, Reason, Severity
 from resolver.model.release import Release
-from resolver.model.stack import TORCH, is_torch
+from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.model.version import names_release
 from resolver.solve.candidate import Bound
@@ -86,6 +83,7 @@ class WheelEvidence:
         self._codes_of = codes_of
         self._target = target
         self._torches = Torches(base, target, opener)
+        self._verdicts = TorchVerdicts(self._torches, target)
         self._reader = WheelReader(opener, store=store, pack=base.pack, on_read=on_read)
         self._stand_ins = StandIns(self._reader, siblings, target, self._link)
         self._members = MemberNeeds(base.facts, target)
@@ -138,7 +136,7 @@ class WheelEvidence:
                 return ()
             return (
                 *declared_needs(artifact, self._target, self._abi_of),
-                *self._unread(artifact, self._declared(metadata)),
+                *self._unread(artifact, self._verdicts.declared(metadata)),
             )
         needs: list[HostNeed | Bound] = []
         if is_for_later_major(artifact, self._target):
@@ -166,10 +164,10 @@ class WheelEvidence:
                 self._codes_of,
                 self._driver_reasons(read.link, artifact.release),
             )
-            needs += self._word(artifact, read, self._declared(metadata))
+            needs += self._word(artifact, read, self._verdicts.declared(metadata))
         if _asks_torch(read.link) and not _alternatives_unread(read.link):
-            needs.append(self._torch_bound(artifact, metadata, read))
-        if read.link.symbols or self._declared(metadata):
+            needs.append(self._verdicts.bound(artifact, metadata, read))
+        if read.link.symbols or self._verdicts.declared(metadata):
             wants, evidence = self._wanted(read)
             needs += self._providers.bounds(wants, artifact.release, evidence, read.grade)
         return tuple(needs)
@@ -189,20 +187,7 @@ class WheelEvidence:
         """What a build of the release for another machine lacks, and what others say of a file."""
         against = self._stand_ins.against(artifact)
         if against is not None and against.link.symbols:
-            subject = artifact.release
-
-            def accepts(torch: Artifact) -> bool:
-                return self._torches.fits_elsewhere(against.link, torch)
-
-            def explain(torch: Artifact | None) -> tuple[Reason, ...]:
-                if torch is None:
-                    return (no_torch(subject, against),)
-                return self._refused_elsewhere(subject, torch, against)
-
-            text = works_with(against.link) or "a torch with its symbols"
-            yield Bound(
-                TORCH, accepts, explain, str(subject), text, by="another file of its release"
-            )
+            yield self._verdicts.bound_elsewhere(artifact, against)
         yield from self._word(artifact, None, declared)
 
     def _word(
@@ -227,29 +212,7 @@ class WheelEvidence:
         read = self._links.get(key_of(extension))
         if read is None:
             return declared_pair(extension, torch)
-        names = (extension.release, torch.release)
-        if not read.link.symbols:
-            return Pair(
-                extension=names[0],
-                torch=names[1],
-                grade=read.grade,
-                symbols=0,
-                evidence=f"no member of {read.link.wheel.filename} needs a symbol of torch",
-            )
-        match = self._torches.match(torch)
-        if match is None or not read.link.mask >> match.index & 1:
-            return None  # also where nobody knows which of its members count
-        text = link_evidence(read.link, match)
-        if read.sibling is not None:
-            text += f"; {extension.filename} itself was not read"
-        return Pair(
-            extension=names[0],
-            torch=names[1],
-            grade=weakest((read.grade, match.grade, _sureness(read.link, match.index))),
-            symbols=len(read.link.symbols),
-            evidence=text,
-            summary=_summary(read, match.index),
-        )
+        return self._verdicts.pair(extension, torch, read)
 
     def refusals(
         self, extension: Artifact, metadata: Metadata, torch: Artifact
@@ -261,31 +224,19 @@ class WheelEvidence:
         read = self._read(extension)
         if read is None:
             against = self._stand_ins.against(extension)
-            return () if against is None else self._refused_elsewhere(subject, torch, against)
+            if against is None:
+                return ()
+            return self._verdicts.refused_elsewhere(subject, torch, against)
         if not _asks_torch(read.link):
             return ()
-        return self._refusals(subject, metadata, torch, read)
+        return self._verdicts.refusals(subject, metadata, torch, read)
 
     def overdeclared(
         self, extension: Artifact, metadata: Metadata, torch: Artifact
     ) -> tuple[Reason, ...]:
         """Where the metadata refuses a torch that the bytes link with: warnings that say so."""
-        if not self._is_read(extension, metadata):
-            return ()
-        read = self._read(extension)
-        if read is None or not read.link.symbols:
-            return ()
-        match = self._torches.match(torch)
-        if match is None or not read.link.mask >> match.index & 1:
-            return ()
-        refused = [
-            specifier
-            for specifier in self._declared(metadata)
-            if not specifier.contains(torch.version, prereleases=True)
-        ]
-        return tuple(
-            overdeclared(extension, torch, specifier, read, match) for specifier in refused
-        )
+        read = self._read(extension) if self._is_read(extension, metadata) else None
+        return () if read is None else self._verdicts.overdeclared(extension, metadata, torch, read)
 
     def remarks(self, extension: Artifact, torch: Artifact) -> tuple[Reason, ...]:
         """Features that are missing beside this torch, on these GPUs, with this CUDA."""
@@ -296,7 +247,7 @@ class WheelEvidence:
         if read is None:
             return tuple(early)
         subject = extension.release
-        found = [*self._check(subject, torch, read), *early]
+        found = [*self._verdicts.check(subject, torch, read), *early]
         if read.sibling is None:
             if self._members.has_unread_code(read.link):
                 self._unread_code.add(str(subject))
@@ -341,86 +292,11 @@ class WheelEvidence:
         read = self._links.get(key_of(artifact))
         return None if read is None else read.link
 
-    # torch
-
-    def _torch_bound(self, artifact: Artifact, metadata: Metadata, read: Read) -> Bound:
-        subject = artifact.release
-
-        def accepts(torch: Artifact) -> bool:
-            return self._torches.accepts(read.link, torch)
-
-        def explain(torch: Artifact | None) -> tuple[Reason, ...]:
-            if torch is None:
-                return (no_torch(subject, read),)
-            return self._refusals(subject, metadata, torch, read)
-
-        text = works_with(read.link) or "a torch that exports its symbols"
-        return Bound(TORCH, accepts, explain, str(subject), text, by="its bytes")
-
     def _wanted(self, read: Read) -> tuple[tuple[Want, ...], str]:
         """What the import needs of NVIDIA's libraries, and how it is known."""
         wheel = read.link.wheel
         wants = self._providers.wants(wheel.members, self._members.loaded(read.link))
         return wants, f"the undefined symbols of {file_text(wheel.filename, wheel.sha256)}"
-
-    def _refusals(
-        self, subject: Release, metadata: Metadata, torch: Artifact, read: Read
-    ) -> tuple[Reason, ...]:
-        reasons = self._check(subject, torch, read)
-        fatal = [reason for reason in reasons if reason.severity is Severity.FATAL]
-        if not fatal:
-            return ()
-        specifiers = self._declared(metadata)
-        declared = ",".join(sorted(filter(None, map(str, specifiers))))
-        works = works_with(read.link)
-        if works and not any(
-            all(specifier.contains(release, prereleases=True) for specifier in specifiers)
-            for release in read.link.releases(read.link.mask)
-        ):
-            project = subject.name
-            fix = (
-                f"No torch that was read suits both its bytes ({works}) and its metadata "
-                f"(torch{declared}): use another release of {project}, or build it from source."
-            )
-            fatal = [replace(reason, remedy=fix) for reason in fatal]
-        if not specifiers or not all(
-            specifier.contains(torch.version, prereleases=True) for specifier in specifiers
-        ):
-            return tuple(fatal)
-        # The metadata accepts a torch that the bytes refuse: that is worth saying.
-        refuted = Reason(
-            code=Code.METADATA_MISMATCH,
-            severity=Severity.WARNING,
-            subject=subject,
-            object=torch.release,
-            needs=works or "another torch",
-            found=f"metadata that accepts {f'torch{declared}' if declared else 'any torch'}",
-            grade=fatal[0].grade,
-            evidence=f"Requires-Dist and undefined symbols of {read.link.wheel.filename}",
-            remedy="do not rely on pip or uv here: they see the metadata alone",
-        )
-        return (*fatal, refuted)
-
-    def _refused_elsewhere(
-        self, subject: Release, torch: Artifact, against: Read
-    ) -> tuple[Reason, ...]:
-        found = self._torches.refused_elsewhere(against.link, torch, subject)
-        return tuple(inferred(reason, against) for reason in found)
-
-    def _declared(self, metadata: Metadata) -> list[SpecifierSet]:
-        """What the metadata asks of torch on this target."""
-        return [
-            requirement.specifier
-            for requirement in metadata.requires
-            if is_torch(requirement) and self._target.holds(requirement.marker)
-        ]
-
-    def _check(self, subject: Release, torch: Artifact, read: Read) -> list[Reason]:
-        """What the symbols of a file say of one torch; weaker where a sibling was read."""
-        reasons = self._torches.check(read.link, torch, subject)
-        if read.sibling is None:
-            return list(reasons)
-        return [inferred(reason, read) for reason in reasons]
 
     # reading
 
@@ -458,21 +334,6 @@ class WheelEvidence:
 def _asks_torch(link: WheelLink) -> bool:
     """Whether torch decides what of a wheel loads: by its symbols, or by its release."""
     return bool(link.symbols) or link.chosen_by_torch
-
-
-def _sureness(link: WheelLink, column: int) -> Grade:
-    """Measured, unless a member that must load needs a symbol of nobody that is known.
-
-    Or one lacks symbols of which nobody has read when the package opens it.
-    """
-    unknown = any(row.unowned for row in link.deciding(column))
-    unknown |= any(row.load is OPENED for row in link.spared(column))
-    return Grade.ASSUMED if unknown else Grade.MEASURED
-
-
-def _summary(read: Read, column: int) -> str:
-    stand_in = "" if read.sibling is None else f", read from {read.sibling.filename}"
-    return link_summary(read.link, column) + stand_in
 
 
 def _alternatives_unread(link: WheelLink) -> bool:
