@@ -68,11 +68,11 @@ def resolve(
         items = items_of(requirements)
         constraints, overrides = tuple(constraints), tuple(overrides)
         free = () if isinstance(upgrade, bool) else tuple(upgrade)
-        lock = None if keep is None or upgrade is True or str(keep) == "-" else Path(keep)
+        lock = None if keep is None or str(keep) == "-" else Path(keep)
         asked = collect(items, project := opened.project)
         narrow, instead = state(constraints), state(overrides)
         exclude_newer = exclude_newer or project.text("exclude-newer")
-        kept = load_kept(lock, free, here)
+        kept = load_kept(lock, free, here, forget=upgrade is True)
         return usecase.resolve(
             opened,
             usecase.ResolveRequest(
@@ -118,6 +118,7 @@ def resolve(
                 exclude_newer=None if exclude_newer is None else parse_day(str(exclude_newer)),
                 fetch_hashes=fetch_hashes,
                 sources=allow_sdist,
+                before=kept.before,
             ),
         )
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,9 @@ from resolver.errors import Undecided, UsageError
 from resolver.model.options import IndexOptions, TargetOptions
 from resolver.model.outcome import Outcome
 from resolver.model.plural import counted
+
+if TYPE_CHECKING:
+    from resolver.lockfile.lock import Lock
 
 
 class Format(StrEnum):
@@ -117,6 +120,13 @@ def resolve(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The lock; - prints it.")
     ] = Path("pylock.toml"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be locked, and write nothing.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; exit code 1 where the lock would change."),
+    ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -128,8 +138,14 @@ def resolve(
         raise UsageError(
             "-o - and --format json both want stdout", hint="write the lock to a file with -o"
         )
+    if to_stdout and (dry_run or check):
+        raise UsageError(
+            f"{'--check' if check else '--dry-run'} is about the file of a lock, and -o - has none",
+            hint="name the lock with -o",
+        )
     if not to_stdout:
         check_lock_name(output)
+    if not to_stdout and not dry_run and not check:
         _check_writable(output)
     with opened(index) as session:
         answer = api.resolve(
@@ -156,7 +172,7 @@ def resolve(
         raise _undecided(answer.outcome)
     if answer.lock is not None and to_stdout:
         console.data(answer.lock.render())
-    elif answer.lock is not None:
+    elif answer.lock is not None and not dry_run and not check:
         answer.lock.write(output)
     if format is Format.JSON:
         from resolver.render.render_json import dump
@@ -165,8 +181,26 @@ def resolve(
     console.words(answer.text(verbose=verbose))
     if answer.lock is None:
         raise typer.Exit(1)
-    if not to_stdout:
+    if check:
+        _compare(output, answer.lock)
+    elif dry_run:
+        console.words(f"\nNothing was written: {output} is as it was.")
+    elif not to_stdout:
         console.words(f"\nWrote {output}. {_install(output, answer.outcome)}")
+
+
+def _compare(output: Path, lock: Lock) -> None:
+    """Tell whether a lock file holds what would be written. Exits with 1 where it does not."""
+    from resolver.files import read_text
+
+    try:
+        same = read_text(output) == lock.render(output.parent)
+    except (OSError, UnicodeError):
+        same = False
+    if not same:
+        console.words(f"\n{output} is not up to date: abilock resolve writes another one.")
+        raise typer.Exit(1)
+    console.words(f"\n{output} is up to date.")
 
 
 def _undecided(outcome: Outcome) -> Undecided:

@@ -96,6 +96,7 @@ class ResolveModel(_Model):
     relaxations: list[str]
     relaxation_commands: list[str | None]
     passed_over: list[PassedOverModel] = Field(default_factory=list)
+    changes: list[ChangeModel] | None = None
 
 
 class ChangeModel(_Model):

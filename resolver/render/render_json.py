@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -92,7 +93,9 @@ def _pair(pair: Pair) -> contract.PairModel:
     )
 
 
-def resolve_model(outcome: Outcome) -> contract.ResolveModel:
+def resolve_model(
+    outcome: Outcome, changes: Sequence[Change] | None = None
+) -> contract.ResolveModel:
     """The document of ``resolve``."""
     conflict = None
     if outcome.conflict is not None:
@@ -138,6 +141,7 @@ def resolve_model(outcome: Outcome) -> contract.ResolveModel:
             contract.PassedOverModel(release=str(each.release), why=each.why)
             for each in outcome.passed_over
         ],
+        changes=None if changes is None else [_change_model(change) for change in changes],
     )
 
 

@@ -153,6 +153,19 @@ def outcome_text(outcome: Outcome, *, today: date, verbose: bool = False) -> str
     return "\n".join(_solved(outcome, today, verbose))
 
 
+def changes_text(changes: Sequence[Change]) -> str:
+    """What a new lock has otherwise than the one that it replaces; a line each."""
+    if not changes:
+        return "Nothing changed in the lock."
+    lines = ["Changed in the lock:"]
+    width = max(len(change.name) for change in changes)
+    lines += [
+        f"  {change.name:<{width}}  {change.before or 'new'} -> {change.after or 'gone'}"
+        for change in changes
+    ]
+    return "\n".join(lines)
+
+
 def _asked(requests: Sequence[str], between: str) -> str:
     """The requests, of many the first ones."""
     text = between.join(requests[:_REQUESTS])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
+from packaging.utils import NormalizedName
+from packaging.version import Version
+
 from resolver.lockfile.lock import Lock
 from resolver.model.artifact import Artifact
-from resolver.model.outcome import Conflict, Outcome, Package, Pair
+from resolver.model.outcome import Change, Conflict, Outcome, Package, Pair
 from resolver.model.reason import Reason
 from resolver.model.stated import Stated
 from resolver.model.target import Target
@@ -29,7 +32,8 @@ class ResolveRequest:
 
     ``notes`` go before those of the answer. Files uploaded after ``exclude_newer`` do not count.
     ``fetch_hashes`` downloads files that no index gives a hash of; ``sources`` locks a source
-    distribution where a release has no wheel.
+    distribution where a release has no wheel. ``before`` are the pins of the lock that the answer
+    replaces, None where there is none.
     """
 
     target: Target
@@ -39,15 +43,20 @@ class ResolveRequest:
     exclude_newer: datetime | None = None
     fetch_hashes: bool = False
     sources: bool = False
+    before: Mapping[NormalizedName, Version] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ResolveResult(Answer):
-    """The answer to ``resolve``. ``lock`` is None on a conflict; ``day`` is when it was asked."""
+    """The answer to ``resolve``. ``lock`` is None on a conflict; ``day`` is when it was asked.
+
+    ``changes`` are those to the lock that it replaces, None where there is none or no set.
+    """
 
     outcome: Outcome
     lock: Lock | None
     day: date
+    changes: tuple[Change, ...] | None = None
 
     @property
     def solved(self) -> bool:
@@ -95,15 +104,16 @@ class ResolveResult(Answer):
 
     def text(self, *, verbose: bool = False) -> str:
         """The answer for people, as the command prints it."""
-        from resolver.render.render_text import outcome_text
+        from resolver.render.render_text import changes_text, outcome_text
 
-        return outcome_text(self.outcome, today=self.day, verbose=verbose)
+        text = outcome_text(self.outcome, today=self.day, verbose=verbose)
+        return text if self.changes is None else f"{text}\n\n{changes_text(self.changes)}"
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``resolve --format json`` (docs/json.md)."""
         from resolver.render.render_json import document, resolve_model
 
-        return document(resolve_model(self.outcome))
+        return document(resolve_model(self.outcome, self.changes))
 
 
 def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
@@ -145,7 +155,25 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
     lock = None
     if outcome.verdict == "solved":
         lock = Lock(outcome=outcome, cwd=session.world.cwd, wheelhouse=session.settings.wheelhouse)
-    return ResolveResult(outcome=outcome, lock=lock, day=session.world.now().date())
+    changes = None
+    if lock is not None and request.before is not None:
+        after = {package.artifact.name: package.artifact.version for package in outcome.packages}
+        changes = tuple(_changes(request.before, after))
+    day = session.world.now().date()
+    return ResolveResult(outcome=outcome, lock=lock, day=day, changes=changes)
+
+
+def _changes(
+    before: Mapping[NormalizedName, Version], after: Mapping[NormalizedName, Version]
+) -> Iterator[Change]:
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            old, new = before.get(name), after.get(name)
+            yield Change(
+                name=name,
+                before=None if old is None else str(old),
+                after=None if new is None else str(new),
+            )
 
 
 def _with_hashes(outcome: Outcome, hash_of: Callable[[Artifact], str]) -> Outcome:

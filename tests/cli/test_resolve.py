@@ -343,3 +343,50 @@ def test_the_command_to_install_is_quoted(run: Run) -> None:
     Path("my locks").mkdir()
     result = run("resolve", "b", "-o", "my locks/pylock.toml", *TARGET)
     assert "Install it: uv pip sync 'my locks/pylock.toml', or pip install -r" in result.err
+
+
+def test_what_changes_in_a_lock_is_told(run: Run, publish: Publish) -> None:
+    assert "Changed in the lock" not in run("resolve", "a==1.0", "c", *TARGET).err
+    again = run("resolve", "a==1.0", "c", *TARGET)
+    assert "\n\nNothing changed in the lock.\n" in again.err
+    publish(*SERVED, build_wheel("b", "9.0"))
+    told = run("resolve", "a", *TARGET, "--upgrade", "--no-cache", "--format", "json")
+    assert json.loads(told.out)["changes"] == [
+        {"name": "a", "from": "1.0", "to": "2.0"},
+        {"name": "b", "from": "2.0", "to": "9.0"},
+        {"name": "c", "from": "1.0", "to": None},
+    ]
+    assert told.err.split("\n\n")[-2] == (
+        "Changed in the lock:\n  a  1.0 -> 2.0\n  b  2.0 -> 9.0\n  c  1.0 -> gone"
+    )
+    jsonschema.validate(json.loads(told.out), load_schema("resolve"))
+
+
+def test_a_dry_run_and_a_check_write_nothing(run: Run, publish: Publish) -> None:
+    told = run("resolve", "a", *TARGET, "--dry-run")
+    assert (told.code, Path("pylock.toml").exists()) == (0, False)
+    assert told.err.endswith("\nNothing was written: pylock.toml is as it was.\n")
+    missing = run("resolve", "a", *TARGET, "--check")
+    assert (missing.code, Path("pylock.toml").exists()) == (1, False)
+    run("resolve", "a", *TARGET)
+    before = Path("pylock.toml").read_bytes()
+    told = run("resolve", "a", *TARGET, "--check")
+    assert (told.code, told.err.splitlines()[-1]) == (0, "pylock.toml is up to date.")
+    publish(*SERVED, build_wheel("b", "9.0"))
+    told = run("resolve", "a", *TARGET, "--check", "--upgrade", "--no-cache")
+    assert told.code == 1
+    assert told.err.splitlines()[-3:] == [
+        "  b  2.0 -> 9.0",
+        "",
+        "pylock.toml is not up to date: abilock resolve writes another one.",
+    ]
+    assert Path("pylock.toml").read_bytes() == before
+    assert run("resolve", "a", *TARGET, "--check", "-o", "-").code == 2
+
+
+def test_a_damaged_lock_is_replaced_where_its_pins_are_forgotten(run: Run) -> None:
+    Path("pylock.toml").write_text("no lock", encoding="utf-8")
+    assert run("resolve", "a", *TARGET).code == 3
+    told = run("resolve", "a", *TARGET, "--upgrade")
+    assert (told.code, "Changed" in told.err) == (0, False)
+    assert pins()["a"] == "2.0"
