@@ -12,9 +12,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat.gpu_name import find_gpu, gpus_in
+from resolver.diagnosis.fault_explainer import FaultExplainer
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste
-from resolver.diagnosis.symbol_error import FaultExplainer
 from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host

@@ -1,8 +1,4 @@
-"""Faults of a pasted error, explained by what is known: symbols, wheels, libraries, drivers.
-
-What the installed set lacks as a whole is the judgement's to say: a message names one symbol, the
-loader stops at the first.
-"""
+"""Undefined symbols of a pasted error: whose they are, which torch has them, what needs them."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import assert_never
 
 from packaging.utils import NormalizedName, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
@@ -22,28 +17,11 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
-from resolver.diagnosis.file_owner import owners_of, owners_of_module, stem_of
+from resolver.diagnosis.file_owner import stem_of
 from resolver.diagnosis.library_error import LibraryFaults
-from resolver.diagnosis.machine_error import HostFaults, toolkits_text
-from resolver.diagnosis.message_table import explain_message, subject_of
-from resolver.diagnosis.paste_parser import causes
+from resolver.diagnosis.string_abi import StringAbi
 from resolver.evidence.knowledge_base import KnowledgeBase
-from resolver.model.pasted_error import (
-    CompatLibrary,
-    Explained,
-    Fault,
-    KnownMessage,
-    MissingLibrary,
-    MissingModule,
-    MissingVersion,
-    NoCommonOps,
-    NoKernelImage,
-    OldDriver,
-    Paste,
-    UndefinedSymbol,
-    UnsupportedGpu,
-    UnsupportedToolchain,
-)
+from resolver.model.pasted_error import Explained, UndefinedSymbol
 from resolver.model.reason import Code, Grade
 from resolver.model.stack import TORCH
 
@@ -73,108 +51,22 @@ _OF_TORCH = re.compile(r"(c10|at|torch|caffe2)::")
 _MAX_WHEELS = 3
 
 
-class FaultExplainer:
-    """Explains faults for one machine.
-
-    ``installed`` are the versions that count, ``gpu`` is what was said of the GPU.
-    """
+class SymbolFaults:
+    """Explains undefined symbols on one machine, beside what is installed."""
 
     def __init__(
         self,
         base: KnowledgeBase,
-        *,
-        machine: str,
         installed: Mapping[NormalizedName, Version],
-        gpu: str | None = None,
+        machine: str,
+        libraries: LibraryFaults,
+        abi: StringAbi,
     ) -> None:
         self._base = base
-        self._machine = machine
         self._installed = installed
-        self._host = HostFaults(base.facts, installed, gpu, machine)
-        self._libraries = LibraryFaults(base, installed, machine)
-
-    def explain(self, paste: Paste) -> tuple[Explained, ...]:
-        """Each fault of the text, the cause before what follows from it."""
-        return tuple(self._explain(fault, paste) for fault in causes(paste.faults))
-
-    def _explain(self, fault: Fault, paste: Paste) -> Explained:
-        match fault:
-            case UndefinedSymbol():
-                return self._symbol(fault, paste)
-            case MissingLibrary():
-                return self._libraries.library(fault, self.subject(fault.file, paste))
-            case MissingModule():
-                owners = owners_of_module(fault.module, self._base.modules, self._projects)
-                return self._libraries.module(fault, self._installed_of(owners))
-            case MissingVersion():
-                owner = self.subject(fault.file, paste) if fault.file else None
-                return self._host.version(fault, owner)
-            case NoKernelImage():
-                return self._host.kernel(fault, paste)
-            case UnsupportedGpu():
-                return self._host.gpu(fault, self._machine)
-            case OldDriver():
-                return self._host.driver(fault)
-            case UnsupportedToolchain():
-                return self._host.toolchain(fault)
-            case CompatLibrary():
-                return self._host.compat(fault)
-            case KnownMessage():
-                named = subject_of(fault)
-                owners = (*self._base.modules.get(named or "", ()), canonicalize_name(named or ""))
-                subject = self._installed_of(owners) if named else None
-                return explain_message(fault, subject, self._facts(fault, subject))
-            case NoCommonOps():
-                return Explained(
-                    kind="no-common-ops",
-                    line=fault.line,
-                    meaning="sgl_kernel could load none of its libraries; the text does not hold "
-                    "the loader's own message, which names the cause",
-                    grade=Grade.ASSUMED,
-                    subject=self.subject(None, paste),
-                    remedy="Paste the whole error: the lines under 'Error details from previous "
-                    "import attempts' say which symbol or library is missing.",
-                )
-        assert_never(fault)
-
-    def _facts(
-        self, fault: KnownMessage, subject: NormalizedName | None
-    ) -> Iterator[tuple[str, str]]:
-        """What is known beside the table: who compiles for a GPU, how a project is built."""
-        target = fault.values.get("arch")
-        if target is not None and (known := toolkits_text(self._base.facts, target)):
-            yield ("known", f"{target} is known {known}")
-        if fault.message.code is Code.SDIST_ONLY and subject is not None:
-            yield from self._libraries.recipe_facts(subject)
-
-    def subject(self, file: str | None, paste: Paste) -> NormalizedName | None:
-        """The project whose file failed; of several names of one project the installed one."""
-        owners = owners_of(file, self._base.modules, self._projects) if file else ()
-        if not owners and any(isinstance(fault, NoCommonOps) for fault in paste.faults):
-            owners = self._base.modules.get("common_ops", ())
-        return self._installed_of(owners)
-
-    def _installed_of(self, owners: Iterable[NormalizedName]) -> NormalizedName | None:
-        """Of several projects that bring a name the installed one, else the likeliest."""
-        found = tuple(owners)
-        return next((name for name in found if name in self._installed), next(iter(found), None))
-
-    @cached_property
-    def _projects(self) -> frozenset[NormalizedName]:
-        """The projects that are known by name: what is installed, and what the database names."""
-        facts = self._base.facts
-        return frozenset(
-            {
-                *self._installed,
-                *(name for channel in facts.channels for name in channel.projects),
-                *(name for known in facts.tuples for name in known.packages),
-                *(name for recipe in facts.recipes for name in recipe.projects),
-                *(name for owners in self._base.modules.values() for name in owners),
-                *map(canonicalize_name, self._base.pack.projects()),
-            }
-        )
-
-    # undefined symbols
+        self._machine = machine
+        self._libraries = libraries
+        self._abi = abi
 
     @property
     def history(self) -> History:
@@ -195,8 +87,8 @@ class FaultExplainer:
         version = min(build.version for build in self.history.builds)
         return f"{version.major}.{version.minor}"
 
-    def _symbol(self, fault: UndefinedSymbol, paste: Paste) -> Explained:
-        subject = self.subject(fault.file, paste)
+    def explain(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
+        """What a symbol that nobody defines says of the set."""
         if "::" in fault.symbol:
             # As c++filt shows it; where nothing has that name it stays as it is.
             symbol = mangled(self.history, fault.symbol) or fault.symbol
@@ -226,8 +118,8 @@ class FaultExplainer:
         facts += self._here(fault.symbol)
         lines = (line for project, links in needing for line in self._groups(project, links, mask))
         facts += islice(lines, _MAX_WHEELS)
-        note = list(self._string_note(fault.symbol))
-        facts += note
+        note = self._abi.note(fault.symbol)
+        facts += [note] if note else []
         return Explained(
             kind="undefined-symbol",
             code=Code.CXX11_ABI if note else Code.MISSING_SYMBOL,
@@ -322,28 +214,6 @@ class FaultExplainer:
         for works, alike in ordered:
             yield "wheels", f"{_releases(project, alike)} need it: link with {works}"
 
-    def _string_note(self, symbol: str) -> Iterator[tuple[str, str]]:
-        """The C++ ABI, where a build with the other one would have what is missing."""
-        new = string_abi(symbol)
-        if new is None:
-            return
-        words = ("std::__cxx11::string", "std::string")
-        other = demangle(symbol).replace(*(words if new else words[::-1]))
-        if mangled(self.history, other) in (None, symbol):
-            return
-        if new:
-            yield (
-                "C++ ABI",
-                "the wheel has the new std::string (cxx11abiTRUE): PyTorch's x86_64 wheels before "
-                "2.7 have the old one, 2.6.0+cu126 excepted",
-            )
-        elif new is not None:
-            yield (
-                "C++ ABI",
-                "the wheel has the old std::string (cxx11abiFALSE): PyTorch's wheels have the new "
-                "one from 2.7 on, and in 2.6.0+cu126",
-            )
-
     def _symbol_remedy(
         self,
         symbol: str,
@@ -353,8 +223,8 @@ class FaultExplainer:
     ) -> str:
         """What to do, by the builds that export the symbol and all else that the package needs."""
         version = self._installed.get(subject) if subject else None
-        if subject and version and (other := self.other_build(symbol, subject)):
-            return self._other_advice(subject, other)
+        if subject and version and (other := self._abi.other_build(symbol, subject)):
+            return self._abi.advice(subject, other)
         beside = ""
         for project, links in needing:
             own = self._own(project, links)
@@ -370,16 +240,10 @@ class FaultExplainer:
         if works is None:
             return "Install a release of the package that was built for the torch you have."
         build = "a release of the package"
-        if subject and list(self._string_note(symbol)) and self._has_other_abi(symbol):
+        if subject and self._abi.note(symbol) and self._abi.is_other(symbol):
             abi = "FALSE" if string_abi(symbol) else "TRUE"
             build = f"a cxx11abi{abi} build of {subject}"
         return f"Use {works}{beside}, or {build} that was built for the torch you have."
-
-    def _has_other_abi(self, symbol: str) -> bool:
-        """Whether the installed torch has the other std::string than a symbol, if one is known."""
-        torch = self._installed.get(TORCH)
-        match = self.history.match(torch, machine=self._machine) if torch is not None else None
-        return match is None or match.build.cxx11_abi is not string_abi(symbol)
 
     def _own(self, project: NormalizedName, links: Iterable[WheelLink]) -> list[WheelLink]:
         """The evidence of the release that is installed: of its file, else of its other builds."""
@@ -396,36 +260,6 @@ class FaultExplainer:
             1 << index
             for index, build in enumerate(self.history.builds)
             if self._bare.builds >> index & 1 and build.version.release[:2] == release
-        )
-
-    def other_build(self, symbol: str, project: NormalizedName) -> Version | None:
-        """The build of the installed release with the other C++ ABI, where that is the torch's."""
-        version, torch = self._installed.get(project), self._installed.get(TORCH)
-        local = (version.local if version else None) or ""
-        if version is None or not (abi := re.search(r"cxx11abi(true|false)", local)):
-            return None
-        new = abi[1] == "true"
-        if string_abi(symbol) is not new:
-            return None
-        if torch is not None:
-            match = self.history.match(torch, machine=self._machine)
-            release = re.search(r"torch(\d+\.\d+)", local)
-            if match is None or match.build.cxx11_abi is new:
-                return None
-            if release and Version(release[1]).release != torch.release[:2]:
-                return None
-        return version.__replace__(local=local.replace(abi[0], f"cxx11abi{not new}".lower()))
-
-    def _other_advice(self, project: NormalizedName, other: Version) -> str:
-        snapshot = self._base.facts.snapshot
-        channels = [c.name for c in self._base.facts.channels if project in c.projects]
-        listings = (snapshot.listing(name, project) for name in channels)
-        if any(listing is not None and listing.files(other) for listing in listings):
-            return f"Use the other build of the same release: {project}=={other}."
-        abi = "cxx11abiFALSE" if "cxx11abifalse" in (other.local or "") else "cxx11abiTRUE"
-        return (
-            f"Use the {abi} build of the same release, {project} {other.public}, where its "
-            "project publishes one for this torch."
         )
 
     def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
