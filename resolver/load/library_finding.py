@@ -67,7 +67,7 @@ def missing_library(
     majors = {lib.cuda for lib in around.libraries if lib.soname == name}
     foreign = around.cuda_major is not None and majors and around.cuda_major not in majors
     if foreign and None not in majors:
-        major = next(iter(majors))
+        major = max(filter(None, majors))
         return Reason(
             code=Code.CUDA_MISMATCH,
             severity=severity,
