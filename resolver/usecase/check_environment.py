@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +19,7 @@ from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.load_role import role_of
+from resolver.files import read_start
 from resolver.host.dynamic_loader import probe_loader
 from resolver.host.image import Image, find_compiler
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
@@ -262,9 +264,28 @@ def _notes(
         )
     if cuda is None and torch_cuda is not None:
         notes.append(f"CUDA {torch_cuda} is the one that the installed torch was built for")
+    torch = examination.environment.find(TORCH)
+    if torch is not None and (whose := _vendor(torch, examination.environment)):
+        notes.append(
+            f"{torch} is {whose}: what it exports is read in its files; releases of torch that "
+            "findings name are those of the public index"
+        )
     if target is not None and not target.archs:
         notes.append("no GPU is known: add --arch to have device code judged")
     return notes
+
+
+def _vendor(torch: Distribution, environment: Environment) -> str | None:
+    """Whose build of their own a torch is, by its local version and by what installed it."""
+    local = torch.version.partition("+")[2]
+    if re.search(r"(?:^|\.)nv\d", local):
+        return f"NVIDIA's own build (+{local})"
+    path = f"{torch.site}/{torch.info}/INSTALLER"
+    try:
+        installer = read_start(environment.tree.place(path), 64).strip()
+    except OSError:
+        return None
+    return "conda's own build" if installer == "conda" else None
 
 
 def _roles(

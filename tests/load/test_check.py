@@ -181,6 +181,24 @@ def test_a_driver_that_is_too_old(
     assert reason.found == f"a {soname} on this machine that does not have them"
 
 
+@pytest.mark.parametrize(
+    ("version", "installer", "whose"),
+    [
+        ("2.11.0", "conda", "torch 2.11.0 is conda's own build"),
+        ("2.11.0", "uv", None),
+        ("2.6.0a0+df5bbc09d1.nv24.12", "pip", "is NVIDIA's own build (+df5bbc09d1.nv24.12)"),
+    ],
+)
+def test_a_torch_of_somebody_s_own_is_said_to_be_one(
+    world: World, version: str, installer: str, whose: str | None
+) -> None:
+    world.torch(version)
+    (world.site / f"torch-{version}.dist-info" / "INSTALLER").write_text(f"{installer}\n")
+    told = [note for note in world.check().notes if "own build" in note]
+    assert [whose in note for note in told if whose] == [True] * (whose is not None)
+    assert len(told) == (whose is not None)
+
+
 def test_a_machine_without_a_driver(world: World) -> None:
     world.torch()
     needed = ("libtorch.so", "libcuda.so.1")
