@@ -22,6 +22,7 @@ from resolver.abi.evidence_cache import facts_from_json, facts_to_json
 from resolver.abi.symbol import is_library_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.errors import KnowledgeError
+from resolver.files import read_regular
 
 DIRECTORY = "wheels"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
@@ -146,7 +147,7 @@ def _rows_of(path: Path) -> _Rows:
         return known[1]
     marker = '"sha256":"'
     rows: _Rows = {}
-    for line in lzma.decompress(path.read_bytes(), memlimit=_MEMORY).decode().splitlines():
+    for line in lzma.decompress(read_regular(path), memlimit=_MEMORY).decode().splitlines():
         start = line.find(marker) + len(marker)
         rows[line[start : start + 64]] = line
     _read[path] = (state.st_mtime_ns, state.st_size), rows

@@ -102,7 +102,7 @@ def load_functions(directory: Path) -> DriverFunctions:
         text = read_text(path)
     except FileNotFoundError:
         return DriverFunctions(introduced={})
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from error
     try:
         document = parse_json(text)

@@ -18,6 +18,7 @@ from resolver.abi.history import BuildFile, History, TorchBuild
 from resolver.abi.name_table import NameTable
 from resolver.abi.packed_file import Keep, inflate, made
 from resolver.errors import KnowledgeError
+from resolver.files import read_regular, read_text
 from resolver.model.cuda import CudaVersion
 
 SYMBOLS_FILE = "torch_symbols.xz"
@@ -50,9 +51,9 @@ def load_history(directory: Path, keep: Keep = made) -> History:
     Raises KnowledgeError where the files are absent, damaged or do not belong together.
     """
     try:
-        packed = (directory / SYMBOLS_FILE).read_bytes()
-        text = (directory / BUILDS_FILE).read_text(encoding="utf-8")
-    except OSError as error:
+        packed = read_regular(directory / SYMBOLS_FILE)
+        text = read_text(directory / BUILDS_FILE)
+    except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{directory}: cannot read the symbol history: {error}") from error
     try:
         return _parse(keep(lambda: inflate(packed)), text)

@@ -16,13 +16,21 @@ from resolver.compat.snapshot_record import (
     snapshot_file,
 )
 from resolver.errors import KnowledgeError
+from resolver.files import read_text
 from resolver.model.artifact import Artifact, Listing, Metadata
 
 
 def load_records(file: Path) -> tuple[Record, ...]:
-    """Every record of one file. Raises KnowledgeError naming the line that is none."""
+    """Every record of one file. Raises KnowledgeError naming the line that is none, or the file."""
+    try:
+        lines = read_text(file).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.reason
+        raise KnowledgeError(
+            f"snapshot/{file.name}: cannot be read: {why}", hint="Restore the file."
+        ) from error
     records = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             records.append(parse_record(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -149,18 +149,23 @@ class Wheelhouse:
                 hint="run where its index can be reached, or put the file there",
             )
         joined = sink.seek(0, os.SEEK_END) > 0
-        while True:
-            try:
-                joined = self._fetch(item, item.url, sink) or joined
-                self._check(item, item.url, sink)
-            except DamagedData:
-                sink.truncate(0)
-                if not joined:
-                    raise
-                # Its parts may be of two files, or of an earlier run: once more, from the front.
-                joined = False
-            else:
-                return "fetched"
+        try:
+            joined = self._fetch(item, item.url, sink) or joined
+            self._check(item, item.url, sink)
+        except DamagedData:
+            sink.truncate(0)
+            if not joined:
+                raise
+        else:
+            return "fetched"
+        # Its parts may be of two files, or of an earlier run: once more, from the front.
+        try:
+            self._fetch(item, item.url, sink)
+            self._check(item, item.url, sink)
+        except DamagedData:
+            sink.truncate(0)
+            raise
+        return "fetched"
 
     def _fetch(self, item: Wanted, url: str, sink: BinaryIO) -> bool:
         """Go on after each break, as long as every round brings something.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def test_a_damaged_file_is_an_error_with_a_hint(database: Path) -> None:
 def test_a_missing_file_is_an_error(database: Path) -> None:
     (database / "skews.toml").unlink()
     with pytest.raises(KnowledgeError, match=r"^skews\.toml: there is no such file$"):
+        load_knowledge(database)
+
+
+def test_what_is_no_regular_file_is_an_error(database: Path) -> None:
+    (database / "gpus.toml").unlink()
+    os.mkfifo(database / "gpus.toml")
+    with pytest.raises(KnowledgeError, match=r"^gpus\.toml: cannot be read: not a regular file$"):
         load_knowledge(database)
 
 

@@ -93,6 +93,22 @@ def test_a_part_of_another_file_is_begun_anew(
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [DATA]
 
 
+def test_parts_of_a_server_that_lies_are_tried_twice(
+    server: Server, client: HttpClient, tmp_path: Path
+) -> None:
+    """Each answer says that it is a part, the first one too: once it went on for ever."""
+    asked = []
+
+    def one_byte(request: Request) -> Reply:
+        asked.append(request)
+        return Reply(status=206, body=b"x", headers={"Content-Range": "bytes 0-9/10"})
+
+    server.routes["/x"] = one_byte
+    error = fill(Wheelhouse(tmp_path, client), wanted(server))
+    assert isinstance(error, DamagedData)
+    assert (len(asked), list(tmp_path.iterdir())) == (2, [])
+
+
 def test_one_failure_on_the_disk_stops_the_others(
     server: Server, client: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
