@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from packaging.version import Version
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.load_rules import find_load
 from resolver.abi.verdict import check_torch, link_evidence, torch_text, works_with
+from resolver.abi.wheel_symbols import symbols_of
 from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
@@ -64,6 +66,15 @@ def test_every_required_member_must_link() -> None:
     assert found.missing(4) == (CHECK_INT,)
     assert [str(m.load) for m in found.members] == ["required", "required"]
     assert not any(m.load.curated for m in found.members)
+
+
+def test_needs_are_worked_out_once_for_the_same_facts_and_no_others() -> None:
+    few = replace(wheel({"demo/a.so": ([CLONE], [])}), sha256="0" * 64)
+    more = replace(wheel({"demo/a.so": ([CLONE, SYM_NE], [])}), sha256="0" * 64)
+    first = symbols_of(few, HISTORY)
+    assert symbols_of(replace(few, bytes_read=1), HISTORY) is first
+    assert symbols_of(more, HISTORY).members[0].symbols == (CLONE, SYM_NE)  # read deeper
+    assert symbols_of(few, small_history()) is not first  # by other torch builds
 
 
 def test_what_a_sibling_defines_is_no_need() -> None:
