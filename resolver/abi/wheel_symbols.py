@@ -13,8 +13,8 @@ from resolver.abi.history import History
 from resolver.abi.symbol import is_torch_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
 
-# Wheels of which it is kept, for each history; one run meets some hundreds.
-_MOST = 1_000
+# Wheels of which it is kept, for each history; one run meets a hundred, some with 1 MB of names.
+_MOST = 256
 
 
 class MemberSymbols(NamedTuple):
