@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from resolver.model.host_need import HostNeed
 from resolver.model.reason import Reason
+from resolver.model.stack import TORCH
 from resolver.solve.problem import Problem
 from resolver.solve.search import Failure, solve
 from resolver.solve.solution import Solution
@@ -36,14 +37,20 @@ def find_open(workspace: Workspace, problem: Problem, failure: Failure) -> OpenQ
         before = _phantoms(workspace)
         result = solve(workspace, hoping)
         if isinstance(result, Solution):
-            reasons = tuple(dict.fromkeys(_reasons(workspace, result)))
+            reasons = tuple(dict.fromkeys(_reasons(workspace, problem, result)))
             return OpenQuestion(reasons, problem, failure)
         if _phantoms(workspace) == before:  # else what was named on the way counts from the start
             return OpenQuestion((), hoping, result)
 
 
-def _reasons(workspace: Workspace, solution: Solution) -> Iterator[Reason]:
-    for artifact in solution.artifacts.values():
+def _reasons(workspace: Workspace, problem: Problem, solution: Solution) -> Iterator[Reason]:
+    """What was asked for comes first, then torch, which decides for others, then by name."""
+    asked = dict.fromkeys(need.identifier.partition("[")[0] for need in problem.roots)
+    first = {name: at for at, name in enumerate(dict.fromkeys((*asked, TORCH)))}
+    files = sorted(
+        solution.artifacts.values(), key=lambda f: (first.get(f.name, len(first)), f.name)
+    )
+    for artifact in files:
         for need in workspace.needs(artifact, None):
             if isinstance(need, HostNeed) and need.reason is not None and need.reason.is_open:
                 yield need.reason

@@ -161,6 +161,22 @@ def test_a_requirement_that_no_file_satisfies(
     assert outcome.conflict.trail == ((f"z 1.0 requires {asked}",) if wrapped else ())
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["z"], ["torch 1.0", "a 1.0", "b 1.0"]),
+        (["z", "b"], ["b 1.0", "torch 1.0", "a 1.0"]),
+    ],
+)
+def test_of_what_nobody_saw_what_was_asked_for_is_told_first(
+    asked: list[str], told: list[str]
+) -> None:
+    unseen = "\n".join(f"{name} 1.0 missing snapshot:2026-01-01" for name in ("a", "b", "torch"))
+    outcome = answer(f"z 1.0 needs a | b | torch\n{unseen}", *asked)
+    assert outcome.verdict == "unknown"
+    assert [str(reason.subject) for reason in reasons(outcome)] == told
+
+
 def test_versions_that_fail_in_different_ways_are_told_apart() -> None:
     outcome = answer("a 3.0 sdist\na 2.0 sdist\na 1.0 py:<3.9", "a")
     assert [(str(r.subject), r.found) for r in reasons(outcome)] == [
