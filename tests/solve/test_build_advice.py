@@ -115,5 +115,5 @@ def test_a_name_that_another_project_has_on_the_index() -> None:
     (advice,) = build_advice(workspace, requirements, [make_reason("sdist-only", "apex 0.9")])
     assert advice.startswith("to keep torch 2.9.1, build apex of github.com/NVIDIA/apex against it")
     assert "APEX_CPP_EXT=1 APEX_CUDA_EXT=1 pip install -v --no-build-isolation ." in advice
-    assert "The apex of the default index is another project" in advice
+    assert "The apex of the default index is a toolkit for the Pyramid web framework" in advice
     assert "apex==0.9" not in advice
