@@ -61,6 +61,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     for name, value in clean_environment({}, home).items():
         monkeypatch.setenv(name, value)
+    # That nothing is written by halves is proved elsewhere; here nobody waits for the disk.
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(project)
