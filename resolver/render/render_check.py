@@ -90,11 +90,6 @@ def _left(report: Report) -> Iterator[str]:
         )
 
 
-def verdict_line(report: Report) -> str:
-    """``Broken: uv.lock does not load as a whole; 3 packages were not judged``."""
-    return "; ".join(_verdict(report))
-
-
 def _verdict(report: Report) -> list[str]:
     """The verdict, and what was not judged."""
     what = f"{report.prefix} with {report.fork}" if report.fork else report.prefix
