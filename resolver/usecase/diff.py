@@ -33,7 +33,7 @@ class DiffResult(Answer):
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``diff --format json`` (docs/json.md)."""
-        from resolver.render.contract import DiffModel
+        from resolver.render.contract_wheel import DiffModel
         from resolver.render.inspection_json import diff_to_json
         from resolver.render.render_json import document
 

@@ -35,7 +35,7 @@ class InspectResult(Answer):
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``inspect --format json`` (docs/json.md)."""
-        from resolver.render.contract import InspectModel, InspectSetModel
+        from resolver.render.contract_wheel import InspectModel, InspectSetModel
         from resolver.render.inspection_json import comparison_to_json, inspection_to_json
         from resolver.render.render_json import document
 
