@@ -64,7 +64,10 @@ class FaultExplainer:
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""
-        return tuple(self._explain(fault, paste) for fault in causes(paste.faults))
+        told = [self._explain(fault, paste) for fault in causes(paste.faults)]
+        # Of one cause each place of the text says the same: the first counts.
+        once = {(each.kind, each.meaning, each.remedy): each for each in reversed(told)}
+        return tuple(reversed(once.values()))
 
     def _explain(self, fault: Fault, paste: Paste) -> Explained:
         match fault:

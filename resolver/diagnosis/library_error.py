@@ -10,7 +10,7 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.compat.cuda_rules import packaged_floor
-from resolver.diagnosis.file_owner import stem_of
+from resolver.diagnosis.file_owner import owners_of, stem_of
 from resolver.diagnosis.machine_error import torch_cuda
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.load.system_library import find_system
@@ -65,6 +65,9 @@ class LibraryFaults:
         system = find_system(self._base.system_libraries, fault.soname)
         if system is not None:
             return self._of_system(fault, subject, system)
+        own = next(iter(owners_of(fault.soname, self._base.modules, ())), None)
+        if own is not None:
+            return self._of_package(fault, own)
         return Explained(
             kind="missing-library",
             code=Code.MISSING_LIBRARY,
@@ -78,6 +81,23 @@ class LibraryFaults:
             f"{fault.soname}.",
             ask="the whole traceback, which names the file that needs it, and pip freeze",
             run=f"ldconfig -p | grep {fault.soname.split('.so')[0]}",
+        )
+
+    def _of_package(self, fault: MissingLibrary, own: NormalizedName) -> Explained:
+        """A file of a package's own."""
+        return Explained(
+            kind="missing-library",
+            code=Code.BROKEN_INSTALL,
+            line=fault.line,
+            meaning=f"{fault.soname} is a file of {own} itself, which is installed without it: "
+            "built without CUDA, from its sources alone, or for another release",
+            grade=Grade.DECLARED,
+            subject=own,
+            library=fault.soname,
+            facts=tuple(self.recipe_facts(own)),
+            remedy=f"Reinstall {own} from a wheel for this Python, torch and CUDA.",
+            ask="pip freeze, and how it was installed",
+            run=f"pip show -f {own} | grep -e '\\.so' -e Version",
         )
 
     def _of_wheel(

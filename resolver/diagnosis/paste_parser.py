@@ -57,7 +57,7 @@ _DECLARED = re.compile(
 )
 # Titles leave the colon out: then only what reads like a symbol is one.
 _TITLE = re.compile(
-    r"undefined symbols?\s+[`'\"]?(?P<symbol>_Z\w+|_{0,2}[A-Za-z]\w*[_A-Z]\w*)(?![\w.:])"
+    _FILE + r"undefined symbols?\s+[`'\"]?(?P<symbol>_Z\w+|_{0,2}[A-Za-z]\w*[_A-Z]\w*)(?![\w.:])"
     r"(?:, version (?P<library>[\w.+-]+))?"
 )
 _LINK_TIME = re.compile(

@@ -17,8 +17,8 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
-from resolver.diagnosis.file_owner import stem_of
 from resolver.diagnosis.library_error import LibraryFaults
+from resolver.diagnosis.other_symbol import explain_cut, explain_other, is_cut, name_of
 from resolver.diagnosis.string_abi import StringAbi
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.pasted_error import Explained, UndefinedSymbol
@@ -97,13 +97,15 @@ class SymbolFaults:
         if soname is not None:
             return self._libraries.foreign(fault, soname, subject)
         mask = self.history.mask(fault.symbol) & self._bare.builds
+        if not mask and is_cut(fault.symbol):
+            return explain_cut(fault, subject)
         if not mask and not (is_torch_symbol(fault.symbol) or _OF_TORCH.match(fault.symbol)):
-            return self._unknown(fault, subject)
+            return explain_other(fault, subject, self._base.sonames)
         exported = torch_text(self._bare, mask)
         library = self.history.library(fault.symbol)
         # Of a file that nobody knows, other projects' wheels say nothing.
         needing = self._needing(fault.symbol, subject) if subject or not fault.file else []
-        whom = str(subject) if subject else _named(fault.file) or "the extension"
+        whom = str(subject) if subject else name_of(fault.file) or "the extension"
         meaning = f"{whom} was compiled against another torch than the one that is installed"
         everywhere = mask == self._bare.builds
         if everywhere:
@@ -262,48 +264,6 @@ class SymbolFaults:
             if self._bare.builds >> index & 1 and build.version.release[:2] == release
         )
 
-    def _unknown(self, fault: UndefinedSymbol, subject: NormalizedName | None) -> Explained:
-        whom = str(subject) if subject else _named(fault.file) or "a library"
-        needs = demangle(fault.symbol)
-        rows = self._base.sonames
-        family = next((r for r in rows if r.symbols and r.symbols.match(fault.symbol)), None)
-        meaning = f"{whom} needs a symbol that is neither torch's nor one of NVIDIA's libraries'"
-        remedy = (
-            "Reinstall the package together with what it depends on: the library that should have "
-            "the symbol is of another version."
-        )
-        run = None
-        if fault.library is not None:
-            meaning = (
-                f"the {fault.library} that is loaded is another than {whom} was built with: a "
-                "second copy is found first"
-            )
-            remedy = (
-                f"Take the directory of that copy off LD_LIBRARY_PATH, or let {fault.library} and "
-                f"{whom} come from one place."
-            )
-            run = f"echo $LD_LIBRARY_PATH; ldconfig -p | grep {fault.library.split('.so')[0]}"
-        elif family is not None:
-            meaning = (
-                f"{whom} needs a symbol of {family.title}, which is not loaded, or is another "
-                "than the one it was built with"
-            )
-            remedy, run = family.fix.replace("{whom}", whom), family.run
-        return Explained(
-            kind="undefined-symbol",
-            code=Code.MISSING_SYMBOL,
-            line=fault.line,
-            meaning=meaning,
-            grade=Grade.ASSUMED if family is None else Grade.DECLARED,
-            subject=subject,
-            symbol=fault.symbol,
-            declaration=needs,
-            library=fault.library,
-            facts=(("needs", needs),),
-            remedy=remedy,
-            run=run,
-        )
-
 
 def _foreign(fault: UndefinedSymbol) -> str | None:
     """The library of NVIDIA's that should export a symbol; None where it is another's."""
@@ -313,10 +273,6 @@ def _foreign(fault: UndefinedSymbol) -> str | None:
     if is_torch_symbol(fault.symbol):
         return None
     return next((soname for pattern, soname in _FOREIGN if pattern.match(fault.symbol)), None)
-
-
-def _named(file: str | None) -> str | None:
-    return stem_of(file) if file else None
 
 
 def _any_mask(links: Iterable[WheelLink]) -> int:

@@ -17,12 +17,9 @@ from tests.reports.told import load_cases, wrong
 
 # What no text and no wheel of the default index decides, and why.
 UNDECIDED = {
-    "cu124-index-lost-cudnn": "what an index no longer holds is no fact of a wheel or a message",
     "sglang-extra-index-stub-052": "which index answers first is the user's, and nothing fails",
     "trtllm-cu13-downgrades-torch": "an installer's choice, without a message; `abilock check`",
     "uv-pep440-local-no-solution": "an old uv's reading of PEP 440; tests/solve hold ours",
-    "flashinfer-sm120-toolkit-129": "which toolkit is on the machine: `abilock check` looks",
-    "fa-255-abi-true-torch22": "the report shows no symbol; its torch is older than what was read",
     "torch260-cu126-vs-cu124-symbols": "a comparison: `abilock diff` of the two builds",
     "natten-313t-dropped": "a wheel of another index, for a Python that no torch serves now",
 }
