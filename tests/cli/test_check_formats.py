@@ -48,12 +48,12 @@ def test_a_cpu_build_by_its_index_is_broken(run: Run, place: Path) -> None:
 
 
 def test_the_python_is_that_of_the_lock(run: Run, place: Path) -> None:
-    lock = 'version = 1\nrequires-python = "==3.13.*"\n[[package]]\nname = "torch"\n'
+    lock = 'version = 1\nrequires-python = "==3.10.*"\n[[package]]\nname = "torch"\n'
     lock += 'version = "2.9.1"\nsource = { registry = "https://index.test/simple" }\n'
     (place / "uv.lock").write_text(lock, encoding="utf-8")
     done = run("check", "uv.lock", *CUDA, *PLATFORM)
-    assert json.loads(done.out)["target"]["python"] == "3.13"
-    assert "Python 3.13.0: uv.lock is for Python ==3.13.*.\n" in done.err
+    assert json.loads(done.out)["target"]["python"] == "3.10"
+    assert "Python 3.10.0: uv.lock is for Python ==3.10.*.\n" in done.err
     done = run("check", "uv.lock", *CUDA, "--python", "3.12", *PLATFORM)
     document = json.loads(done.out)
     assert (done.code, document["verdict"]) == (1, "broken")
@@ -61,7 +61,7 @@ def test_the_python_is_that_of_the_lock(run: Run, place: Path) -> None:
     assert (finding["code"], finding["subject"], finding["needs"], finding["found"]) == (
         "python-unsupported",
         "uv.lock",
-        "Python ==3.13.*, as the lock says",
+        "Python ==3.10.*, as the lock says",
         "Python 3.12.0",
     )
 
