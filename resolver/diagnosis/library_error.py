@@ -132,6 +132,12 @@ class LibraryFaults:
             )
         elif cuda is not None:
             remedy = f"Install {brought[0].project}, which torch's other wheels do not bring."
+        elif len(majors) > 1:
+            names = [str(lib.project) for lib in sorted(brought, key=lambda lib: lib.cuda or 0)]
+            remedy = (
+                f"Use a build of {subject or 'the package'} for the CUDA of your torch, with the "
+                f"wheel for it: {', '.join(names[:-1])} or {names[-1]}."
+            )
         else:
             remedy = (
                 f"Use a build of {subject or 'the package'} for the CUDA of your torch; where that "
@@ -251,12 +257,23 @@ class LibraryFaults:
         version = self._installed.get(project)
         facts = list[tuple[str, str]]()
         recipe = self._known.recipe(project)
-        if version is None:
+        here = f"{project} {version}" if version is not None else str(project)
+        # Python names the package alone where that is missing.
+        within = "." in name
+        if version is None and not within:
             meaning = f"{name} is a module of {project}, which is not installed"
+            if not self._installed:
+                meaning += ", or installed without it"
             remedy = f"Install {project} for the torch you have."
+        elif within and name.rpartition(".")[2] not in self._base.modules:
+            meaning = (
+                f"{here} is installed without {name}: another release of {project} has that "
+                "module, or its compiled part is not there"
+            )
+            remedy = f"Install the release of {project} that the package which imports it is for."
         else:
             meaning = (
-                f"{name} is a module of {project}, and {project} {version} is installed without "
+                f"{name} is a module of {project}, and {here} is installed without "
                 "it: for another Python, built without CUDA, or from its sources"
             )
             remedy = f"Reinstall {project} from a wheel for this Python and torch, or build it."
@@ -268,16 +285,16 @@ class LibraryFaults:
         ):
             # Never "install it": the index holds something else under the name, or nothing new.
             remedy = f"Build it from github.com/{recipe.repository}, as told below."
-            if version is not None and recipe.index == "another":
+            if (version is not None or within) and recipe.index == "another":
                 meaning = (
-                    f"{name} is a module of {recipe.repository}; the {project} {version} that is "
+                    f"{name} is a module of {recipe.repository}; the {here} that is "
                     "installed is another project of that name, from the default index"
                 )
                 remedy = f"Uninstall it, then build {recipe.repository}, as told below."
         facts += self.recipe_facts(project)
         return Explained(
             kind="missing-module",
-            code=Code.NOT_FOUND if version is None else Code.BROKEN_INSTALL,
+            code=Code.NOT_FOUND if version is None and not within else Code.BROKEN_INSTALL,
             line=fault.line,
             meaning=meaning,
             grade=Grade.DECLARED,
