@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,115 +12,9 @@ from resolver.cli import console
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.errors import UsageError
-from resolver.model.knowledge import Knowledge, WheelRange
+from resolver.model.knowledge import Knowledge
 from resolver.model.options import IndexOptions
-from resolver.model.reason import Grade
-from resolver.model.target import driver_text
-
-
-class Kind(StrEnum):
-    """The kinds of fact."""
-
-    CHANNEL = "channel"
-    CUDA = "cuda"
-    GPU = "gpu"
-    BUILD = "build"
-    SKEW = "skew"
-    GUARD = "guard"
-    WHEELS = "wheels"
-    PAIR = "pair"
-    SUCCESSOR = "successor"
-    FAMILY = "family"
-    TUPLE = "tuple"
-    LIBRARY = "library"
-    RECIPE = "recipe"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One fact of the database, in a line."""
-
-    id: str
-    kind: Kind
-    summary: str
-    grade: str | None
-    date: str | None
-    source: str
-
-
-def facts(known: Knowledge) -> Iterator[Fact]:
-    """Every fact in a line, by kind and id."""
-    for channel in known.channels:
-        names = ", ".join(sorted(channel.projects))
-        yield _fact(Kind.CHANNEL, channel.name, f"{channel.title}: {names}", channel.source)
-    for release in known.cuda.values():
-        archs = ", ".join(map(str, release.archs))
-        summary = f"driver >={driver_text(release.driver_family)}; {archs}"
-        yield _fact(Kind.CUDA, str(release.version), summary, release.archs_source)
-    for gpu in known.gpus:
-        yield _fact(Kind.GPU, gpu.id, f"{', '.join(gpu.names)}: {gpu.arch}", gpu.source)
-    for known_build in known.builds:
-        codes = (
-            "unknown"
-            if known_build.codes is None
-            else ", ".join(map(str, known_build.codes)) or "none"
-        )
-        local = f"+{known_build.local}" if known_build.local else ""
-        summary = (
-            f"{known_build.project}{local} {known_build.versions} on {known_build.machine}: "
-            f"CUDA {known_build.cuda or 'none'}; device code {codes}"
-        )
-        yield _fact(Kind.BUILD, known_build.id, summary, known_build.source, str(known_build.grade))
-    for skew in known.skews:
-        yield _fact(Kind.SKEW, skew.id, ", ".join(skew.projects), skew.source)
-    for guard in known.guards:
-        summary = f"{guard.project} {guard.versions} beside a torch for the same CUDA {guard.same}"
-        yield _fact(Kind.GUARD, guard.id, summary, guard.source)
-    for wheels in known.wheels:
-        local = f"+{wheels.local}" if wheels.local else ""
-        where = f" of {wheels.channel}" if wheels.channel else ""
-        summary = f"{wheels.project}{local} {wheels.versions}{where}: {_range_text(wheels)}"
-        yield _fact(Kind.WHEELS, wheels.id, summary, wheels.source)
-    for pair in known.pairs:
-        summary = f"{pair.project} {pair.versions} with torch {pair.torch}"
-        yield _fact(Kind.PAIR, pair.id, summary, pair.source, str(Grade.DECLARED))
-    for successor in known.successors:
-        summary = f"{successor.project} is {successor.successor} from {successor.since} on"
-        yield _fact(Kind.SUCCESSOR, successor.id, summary, successor.source)
-    for family in known.families:
-        shown = ", ".join(f"{name} for CUDA {major}" for major, name in family.projects.items())
-        yield _fact(Kind.FAMILY, family.id, shown, family.source)
-    for library in known.libraries:
-        summary = f"{library.soname} from {library.project}, {library.directory}"
-        yield _fact(Kind.LIBRARY, library.id, summary, library.source)
-    for recipe in known.recipes:
-        summary = f"{', '.join(recipe.projects)} from {recipe.repository}: {recipe.build}"
-        yield _fact(Kind.RECIPE, recipe.id, summary, recipe.source)
-    for known_tuple in known.tuples:
-        summary = f"known {known_tuple.verdict}: {known_tuple.title}"
-        yield Fact(
-            id=known_tuple.id,
-            kind=Kind.TUPLE,
-            summary=summary,
-            grade=str(known_tuple.grade),
-            date=known_tuple.date,
-            source=known_tuple.source,
-        )
-
-
-def _range_text(wheels: WheelRange) -> str:
-    """What wheels there are, in words."""
-    parts = [
-        *([f"Python {wheels.python}"] if wheels.python is not None else []),
-        *([" and ".join(wheels.machines)] if wheels.machines else []),
-        *(["the snapshot holds all"] if wheels.whole else []),
-    ]
-    return "; ".join(parts) or "no bound"
-
-
-def _fact(kind: Kind, id_: str, summary: str, source: str, grade: str | None = None) -> Fact:
-    return Fact(id=id_, kind=kind, summary=summary, grade=grade, date=None, source=source)
-
+from resolver.render.render_facts import Kind, fact_text, facts, tuple_text
 
 KnowledgeOption = Annotated[
     Path | None,
@@ -160,33 +52,14 @@ def show(
 ) -> None:
     """Show the facts of an id with their source; a known-good set with its packages and pins."""
     known = _facts(knowledge)
-    found = False
-    for known_tuple in known.tuples:
-        if known_tuple.id == id_:
-            lines = [
-                f"{known_tuple.id}: known {known_tuple.verdict}, {known_tuple.grade}, "
-                f"{known_tuple.date}",
-                f"  {known_tuple.title}",
-                f"  source: {known_tuple.source}",
-                *(f"  {name}=={version}" for name, version in known_tuple.packages.items()),
-                *(f"  note: {note}" for note in known_tuple.notes),
-                *(f"  remedy: {remedy}" for remedy in known_tuple.remedies),
-                f"  pins of its closure: {len(known_tuple.pins)}",
-                *(f"    {pin}" for pin in known_tuple.pins),
-            ]
-            console.data("\n".join(lines) + "\n")
-            return
-    for fact in facts(known):
-        if fact.id == id_:
-            found = True
-            grade = f", {fact.grade}" if fact.grade else ""
-            console.data(
-                f"{fact.kind} {fact.id}{grade}\n  {fact.summary}\n  source: {fact.source}\n"
-            )
-    if not found:
+    texts = [tuple_text(each) for each in known.tuples if each.id == id_]
+    texts = texts or [fact_text(fact) for fact in facts(known) if fact.id == id_]
+    if not texts:
         raise UsageError(
             f"no fact with the id {id_!r}", hint="abilock knowledge list names them all"
         )
+    for text in texts:
+        console.data(text)
 
 
 def validate(

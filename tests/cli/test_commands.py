@@ -17,10 +17,10 @@ import pytest
 from resolver import __version__
 from resolver.abi.history_file import dump_history
 from resolver.cli.app import command
-from resolver.cli.knowledge import Kind
 from resolver.cli.lazy import LazyGroup, load
 from resolver.compat.load_facts import knowledge_path
 from resolver.model.knowledge import Knowledge
+from resolver.render.render_facts import Kind
 from resolver.render.render_json import load_schema
 from tests.abi.columns import small_history
 from tests.cli.conftest import TARGET, Result, clean_environment
