@@ -37,6 +37,7 @@ class Torches:
         self._opener = opener
         self._lock = Lock()
         self._cores: dict[str, CoreExports | None] = {}
+        self._matches: dict[tuple[str, str | None], Match | None] = {}
         self._accepted: dict[tuple[str, str | None, str, str | None], bool] = {}
         self._counterparts: dict[tuple[str, str | None], WheelLink] = {}
 
@@ -47,7 +48,13 @@ class Torches:
 
     def match(self, torch: Artifact) -> Match | None:
         """The column that answers for a torch; None where none may."""
-        return self.history.match(torch.version, machine=self._target.machine, sha256=torch.sha256)
+        key = (torch.filename, torch.sha256)
+        if key not in self._matches:
+            machine = self._target.machine
+            self._matches[key] = self.history.match(
+                torch.version, machine=machine, sha256=torch.sha256
+            )
+        return self._matches[key]
 
     def accepts(self, link: WheelLink, torch: Artifact) -> bool:
         """Whether nothing that is known keeps a wheel from loading with a torch.
