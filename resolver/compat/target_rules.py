@@ -285,17 +285,17 @@ class TargetRules:
             yield HostNeed(GPU, str(arch), str(subject), _fatal(found))
 
     def _serving(self, artifact: Artifact, arch: Arch) -> list[Build]:
-        return [
-            build
-            for build in builds_serving(
-                self._knowledge.builds,
-                artifact.name,
-                arch,
-                machine=self._target.machine,
-                near=artifact.version,
-            )
-            if build.cuda is not None and build.cuda.major == self._target.cuda.major
-        ]
+        """Builds with code for a GPU, for the target's CUDA major; for a higher minor last."""
+        cuda = self._target.cuda
+        builds = builds_serving(
+            self._knowledge.builds,
+            artifact.name,
+            arch,
+            machine=self._target.machine,
+            near=artifact.version,
+        )
+        found = [build for build in builds if build.cuda and build.cuda.major == cuda.major]
+        return sorted(found, key=lambda build: build.cuda is not None and build.cuda > cuda)
 
     # what to tell of a chosen file
 
