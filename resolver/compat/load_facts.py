@@ -247,7 +247,7 @@ def read_file(path: Path, name: str, model: type[M]) -> M | tuple[Problem, ...]:
     except ValueError as error:
         return (Problem(file=name, id="", what=f"not TOML: {error}", remedy="Correct that line."),)
     except OSError as error:
-        what = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        what = f"cannot be read: {error.strerror or error}"
         return (Problem(file=name, id="", what=what, remedy=f"Restore {name}."),)
     try:
         return model.model_validate(values)

@@ -43,10 +43,12 @@ from resolver.model.version import parse_version
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # ray and vLLM put the process before each line, loggers the time.
-_PROCESS = re.compile(r"^\s*\([\w \-=.]*pid=\d+[^)]*\)\s?", re.MULTILINE)
+_PROCESS = re.compile(r"^[ \t]*\([\w \-=.]*pid=\d+[^)]*\)\s?", re.MULTILINE)
 _LONGEST = 240
 
-_FILE = r"(?:(?P<file>[^\s:'\"`]+\.so[.\d]*): )?"
+# What is optional or of any length begins where a word does, and is bounded: a paste may be one
+# line of megabytes, and each letter of it a beginning.
+_FILE = r"(?:(?<![^\s:'\"`])(?P<file>[^\s:'\"`]{1,1000}\.so[.\d]*): )?"
 _SYMBOL = re.compile(
     _FILE
     + r"undefined symbol:\s*(?P<symbol>[\w.$@]+)(?![\w.$@]|::)(?:, version (?P<library>[\w.+-]+))?"
@@ -65,16 +67,16 @@ _LINK_TIME = re.compile(
     r"file [*`]*(?P<library>[\w.+-]+)[*`]* with link time reference"
 )
 _FLAT = re.compile(r"symbol not found(?: in flat namespace)?:?\s*\(?['\"]?_(?P<symbol>\w+)", re.I)
-_LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]*?\.so[.\d]*): cannot open shared object file")
+_LIBRARY = re.compile(r"(?P<soname>lib[\w.+-]{0,200}?\.so[.\d]*): cannot open shared object file")
 # As titles say it.
 _LIBRARY_TITLE = re.compile(
-    r"(?P<soname>lib[\w.+-]*?\.so[.\d]*)[`'\"]?,? (?:is )?(?:not found|missing|required)\b"
+    r"(?P<soname>lib[\w.+-]{0,200}?\.so[.\d]*)[`'\"]?,? (?:is )?(?:not found|missing|required)\b"
 )
 _FFMPEG = re.compile(r"lib(av|sw)[a-z]+\.so")
 _MODULE = re.compile(r"No module named\s+['\"`]?(?P<module>[A-Za-z_]\w*(?:\.\w+)*)")
 _FRAME = re.compile(r"File \"(?P<file>[^\"\n]{0,400}-packages/[^\"\n]{1,200})\"")
 _VERSION = re.compile(
-    r"(?:(?P<library>/[^\s:'\"]+): )?(?:version )?"
+    r"(?:(?<![^\s:'\"`(\[])(?P<library>/[^\s:'\"]{1,1000}): )?(?:version )?"
     r"[`'\u2018\"]?(?P<version>(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+)"
     r"['\u2019\"`]? not found(?: \(required by (?P<file>[^)]+)\))?"
 )
@@ -82,7 +84,7 @@ _KERNEL = re.compile(
     r"no kernel image is available for execution on the device|cudaErrorNoKernelImageForDevice"
 )
 _GPU = re.compile(
-    r"(?P<gpu>[^\n:]*?)\s+with\s+CUDA\s+capability\s+(?P<arch>sm_\d+[af]?)\s+is\s+not\s+compatible"
+    r"(?<![^\n:])(?P<gpu>[^\n:]{0,300}?)\s{1,20}with\s+CUDA\s+capability\s+(?P<arch>sm_\d+[af]?)\s+is\s+not\s+compatible"
     r"\s+with\s+the\s+current\s+PyTorch\s+installation"
 )
 _MAKER = re.compile(r"^.*?(?=NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|A\d)")
@@ -334,13 +336,15 @@ def _archs(text: str) -> tuple[Arch, ...]:
 
 
 _NUMBER = r"\d+(?:\.\d+)+[\w.!+-]*"
-_PINNED = re.compile(rf"^\s*(?:\[\w+\]\s*)?([A-Za-z][\w.-]*)\s*==\s*({_NUMBER})", re.MULTILINE)
+_PINNED = re.compile(
+    rf"^[ \t]*(?:\[\w+\][ \t]*)?([A-Za-z][\w.-]*)\s*==\s*({_NUMBER})", re.MULTILINE
+)
 _COLUMN = re.compile(
-    rf"^\s*(?:[-*|]\s*)?(torch\w*|pytorch|py-?torch version|triton|\w+[-_]kernel|sglang|vllm|"
+    rf"^[ \t]*(?:[-*|][ \t]*)?(torch\w*|pytorch|py-?torch version|triton|\w+[-_]kernel|sglang|vllm|"
     rf"flash[-_]attn|flashinfer[\w-]*|xformers|nvidia[\w-]+)[ \t]*[:=| \t][ \t]*v?({_NUMBER})",
     re.MULTILINE | re.IGNORECASE,
 )
-_WHEEL = re.compile(r"[\w.+!%-]+\.whl")
+_WHEEL = re.compile(r"(?<![\w.+!%-])[\w.+!%-]{1,500}\.whl")
 _INFO = re.compile(rf"/([A-Za-z][\w.]*)-({_NUMBER}?)\.dist-info")
 _TORCH = re.compile(rf"\b(?:torch|PyTorch)(?: version)?[ =:]+v?({_NUMBER})", re.IGNORECASE)
 

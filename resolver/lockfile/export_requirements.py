@@ -56,11 +56,14 @@ def head(lock: Pylock, words: str) -> Iterator[str]:
     yield f"# abilock export {words}"
     target = lock_target(lock)
     if target:
-        arch = ", ".join(target.get("arch", ()))
-        yield (
+        archs = target.get("arch", ())
+        arch = ", ".join(map(str, archs)) if isinstance(archs, list | tuple) else str(archs)
+        line = (
             f"# CUDA {target.get('cuda')}, {arch}, Python {target.get('python')}, "
             f"Linux {target.get('machine')}, glibc {target.get('glibc')} or newer"
         )
+        # It is a comment to its end, whatever a lock holds there.
+        yield "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _requirement(package: Package) -> Iterator[str]:

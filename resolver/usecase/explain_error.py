@@ -103,8 +103,10 @@ def explain_error(session: Session, request: ErrorRequest) -> ErrorResult:
     return ErrorResult(report=report, judgement=judgement, target=target)
 
 
-# Much more than any log with a traceback; a core file is no text.
-MAX_TEXT = 16 << 20
+# Much more than any log with a traceback; a core file is no text. Of more than some MB the
+# beginning counts, and the end, where logs stop at what went wrong.
+MAX_TEXT = 64 << 20
+_HEAD, _TAIL = 1 << 20, 3 << 20
 
 
 def load_text(path: Path) -> str:
@@ -122,4 +124,6 @@ def load_text(path: Path) -> str:
 
 def decoded(data: bytes) -> str:
     """Bytes that somebody pasted as text: as much of it as counts."""
-    return data[:MAX_TEXT].decode("utf-8", errors="replace")
+    if len(data) > _HEAD + _TAIL:
+        data = data[:_HEAD] + b"\n" + data[-_TAIL:]
+    return data.decode("utf-8", errors="replace")

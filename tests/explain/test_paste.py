@@ -27,6 +27,15 @@ SITE = "/opt/venv/lib/python3.12/site-packages"
 CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
 
 
+@pytest.mark.parametrize("unit", ["z", "[", "a.", "/a", "lib", " \n"])
+def test_a_line_of_any_length_is_read_once(unit: str) -> None:
+    """Each letter of it was a beginning: minutes for what a core file or minified code holds."""
+    text = f"{unit * (30_000 // len(unit))} undefined symbol: {CHECK}"
+    (fault,) = parse_paste(text).faults
+    assert isinstance(fault, UndefinedSymbol)
+    assert fault.symbol == CHECK
+
+
 def told(fault: Fault) -> str:
     """A fault in a word or two."""
     match fault:

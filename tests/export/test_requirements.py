@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,16 @@ near==1.0
 torch==2.9.1+cu130
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("arch", "shown"), [(7, "7"), (["sm_90", 8], "sm_90, 8"), ("a\n-r x", "a?-r x"), ((), "")]
+)
+def test_a_target_of_other_types_stays_a_comment(arch: object, shown: str) -> None:
+    lock = replace(lock_with(), tool={"abilock": {"version": 1, "target": {"arch": arch}}})
+    lines = render_constraints(lock, source="pylock.toml").splitlines()
+    assert lines[1].startswith(f"# CUDA None, {shown}, Python None")
+    assert all(line.startswith(("#", "a==")) for line in lines)
 
 
 def lock_with(*wheels: PackageWheel) -> Pylock:
