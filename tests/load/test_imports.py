@@ -21,6 +21,7 @@ from tests.load.keep import unpack
 from tests.load.truth import CASES, Case, Fact, Kind, classify, load_facts, parse_cases
 
 FACTS = load_facts()
+ENGINE = "transformer-engine-cu13==2.13.0 transformer-engine==2.13.0"
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,11 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
         yield Asker(session, place)
 
 
-# What abilock does not know yet: where an answer turns right, its line goes.
-OPEN: dict[tuple[str, str, str], str] = {}
+# Where it says something else on purpose, or does not know yet: docs/imports.md tells each.
+OPEN = {
+    ("2.11.0", f"{ENGINE} nvidia-cublas==13.3.0.5", "why"): "torch pins the cuBLAS that lacks it",
+    ("2.14.1", "faiss-gpu-cu12==1.14.1.post1", "why lock"): "a build for CUDA 12, as it says",
+}
 
 
 # ``why`` judges as ``check LOCKFILE`` does and looks for what works besides: of each so many one is
