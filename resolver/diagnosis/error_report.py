@@ -46,7 +46,10 @@ JudgeHere = Callable[[tuple[Stated, ...], CudaVersion | None], Judgement]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The machine and the packages of an error, from options, the files and the text."""
+    """The machine and the packages of an error, from options, the files and the text.
+
+    ``listed`` says that a file lists what is installed: what it does not name is not there.
+    """
 
     paste: Paste
     given: TargetOptions
@@ -54,6 +57,7 @@ class Setting:
     sources: tuple[str, ...]
     asks: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    listed: bool = False
 
 
 def find_setting(
@@ -72,8 +76,10 @@ def find_setting(
     installed = dict(paste.installed)
     sources = [f"versions in the text: {_list(installed)}"] if installed else []
     notes = list[str]()
+    listed = False
     for path, content in freezes:
         found = parse_paste(content).installed
+        listed = listed or bool(found)
         installed |= found
         sources.append(f"{counted(len(found), 'version')} in {path}")
         notes += find_left_out(str(path), content)
@@ -95,7 +101,7 @@ def find_setting(
         asks.append("--cuda VERSION: the CUDA release of the machine")
     if given.arch is None and given.gpu is None:
         asks.append("--arch SM or --gpu NAME: the GPU")
-    if TORCH not in installed:
+    if TORCH not in installed and not listed:
         asks.append("-r freeze.txt (pip freeze > freeze.txt): what is installed")
     return Setting(
         paste=paste,
@@ -104,6 +110,7 @@ def find_setting(
         sources=(*sources, *told),
         asks=tuple(asks),
         notes=tuple(notes),
+        listed=listed,
     )
 
 
@@ -275,7 +282,7 @@ def _left_out(setting: Setting, judged: Collection[NormalizedName]) -> tuple[str
 
 
 def _wanted(
-    base: KnowledgeBase, setting: Setting, faults: Iterable[Explained], *, wide: bool = True
+    base: KnowledgeBase, setting: Setting, faults: Collection[Explained], *, wide: bool = True
 ) -> tuple[Stated, ...]:
     """What is judged: torch, what failed, and all installed packages that live beside torch.
 
@@ -301,8 +308,11 @@ def _wanted(
     names += sorted(
         name for name in installed if name in native and name not in names and name not in foreign
     )
-    if names == [TORCH] and TORCH not in installed:
-        return ()
+    if TORCH not in installed:
+        if names == [TORCH]:
+            return ()
+        if setting.listed and not any(f.exported_by or f.subject == TORCH for f in faults):
+            names.remove(TORCH)  # a set without it, as its list says
     return tuple(
         Stated(
             Requirement(f"{name}=={installed[name]}" if name in installed else name),

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from resolver.diagnosis.error_report import explain, find_setting
-from resolver.errors import UsageError
+from resolver.errors import DamagedData, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.host.interpreter import Host
 from resolver.model.options import TargetOptions
+from resolver.model.outcome import Judgement
+from resolver.model.stated import Stated
 from resolver.render.render_error import error_text
 
 BASE = KnowledgeBase()
@@ -46,3 +48,30 @@ def test_what_it_is_told_to_be(row: dict[str, Any]) -> None:
     assert cause == " ".join(lines[:3]).split()[1 : len(cause) + 1]
     assert [line for line in lines[:10] if line.startswith(("  run  ", "  next  "))]
     assert report.faults[0].code is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "judged"),
+    [
+        pytest.param(
+            "NVRTC_ERROR_INVALID_OPTION (5)", ["cupy-cuda13x==14.2.0"], id="without-torch"
+        ),
+        pytest.param(
+            "undefined symbol: _ZN3c104cuda9SetDeviceEi",
+            ["torch", "cupy-cuda13x==14.2.0"],
+            id="a-symbol-of-torch",
+        ),
+    ],
+)
+def test_what_a_list_does_not_name_is_not_judged(text: str, judged: list[str]) -> None:
+    asked: list[list[str]] = []
+
+    def judge(wanted: tuple[Stated, ...], _: object) -> Judgement:
+        asked.append([str(requirement) for requirement, _ in wanted])
+        raise DamagedData("not read here")
+
+    given = TargetOptions(cuda="13.0", arch="sm_70")
+    setting = find_setting(BASE, text, given, [], [(Path("freeze.txt"), "cupy-cuda13x==14.2.0")])
+    assert setting.asks == ()
+    explain(BASE, setting, HOST, judge)
+    assert asked[0] == judged

@@ -272,6 +272,15 @@ CASES = [
         tuples=True,
         other="torch==2.10.0 vllm==0.17.1",
     ),
+    Case(
+        id="natten-313t-dropped",  # by torch, which has no wheel for 3.13t either
+        asked="torch==2.12.1",
+        target="--cuda 13.0 --arch sm90 --python 3.13t",
+        verdict="reject",
+        code="python-unsupported",
+        subject="torch 2.12.1",
+        other="torch==2.12.0",
+    ),
     # Sets that work, as their users reported.
     Case(
         id="works-xformers0035-cu132",

@@ -20,8 +20,7 @@ UNDECIDED = {
     "sglang-extra-index-stub-052": "which index answers first is the user's, and nothing fails",
     "trtllm-cu13-downgrades-torch": "an installer's choice, without a message; `abilock check`",
     "uv-pep440-local-no-solution": "an old uv's reading of PEP 440; tests/solve hold ours",
-    "torch260-cu126-vs-cu124-symbols": "a comparison: `abilock diff` of the two builds",
-    "natten-313t-dropped": "a wheel of another index, for a Python that no torch serves now",
+    "torch260-cu126-vs-cu124-symbols": "PyTorch's index alone has cu126; its ABI is a fact",
 }
 
 
