@@ -107,12 +107,14 @@ def main() -> int:
     findings = Path("findings")
     try:
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            runs = list(pool.map(lambda r: fuzz(r, arguments.seconds, place / r, findings), chosen))
-        for run in runs:
-            state = "ok" if run.code == 0 else "FINDING"
-            print(f"{run.reader:<14} {run.inputs:>12,} inputs  {run.memory:>4} MB  {state}")
-            if run.code != 0:
-                print(run.log[-4000:])
+            runs = []
+            for run in pool.map(lambda r: fuzz(r, arguments.seconds, place / r, findings), chosen):
+                runs.append(run)
+                state = "ok" if run.code == 0 else "FINDING"
+                line = f"{run.reader:<14} {run.inputs:>12,} inputs  {run.memory:>4} MB  {state}"
+                print(line, flush=True)
+                if run.code != 0:
+                    print(run.log[-4000:])
         print(f"{'all':<14} {sum(run.inputs for run in runs):>12,} inputs")
         if arguments.pack:
             pack({reader: reduce(reader, place / reader) for reader in chosen})

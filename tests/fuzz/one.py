@@ -13,6 +13,8 @@ with atheris.instrument_imports(include=["resolver", "packaging", "tomllib"]):
 def main() -> None:
     """Run until libFuzzer ends the process."""
     reader = sys.argv.pop(1)
+    # libFuzzer starts itself anew to reduce a corpus, by what a shell makes of the first word.
+    sys.argv[0] = f"{sys.executable} -m tests.fuzz.one {reader}"
     atheris.Setup(sys.argv, lambda data: run_one(reader, data))
     atheris.Fuzz()
 
