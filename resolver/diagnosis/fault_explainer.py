@@ -14,6 +14,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.diagnosis.file_owner import owners_of, owners_of_module
+from resolver.diagnosis.foreign_symbol import ForeignSymbols
 from resolver.diagnosis.library_error import LibraryFaults
 from resolver.diagnosis.machine_error import HostFaults, toolkits_text
 from resolver.diagnosis.message_table import explain_message, subject_of
@@ -60,7 +61,8 @@ class FaultExplainer:
         self._host = HostFaults(base.facts, installed, gpu, machine)
         self._libraries = LibraryFaults(base, installed, machine)
         self._abi = StringAbi(base, installed, machine)
-        self._symbols = SymbolFaults(base, installed, machine, self._libraries, self._abi)
+        foreign = ForeignSymbols(base, installed, machine)
+        self._symbols = SymbolFaults(base, installed, machine, foreign, self._abi)
 
     def explain(self, paste: Paste) -> tuple[Explained, ...]:
         """Each fault of the text, the cause before what follows from it."""

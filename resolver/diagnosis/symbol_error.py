@@ -17,7 +17,7 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
-from resolver.diagnosis.library_error import LibraryFaults
+from resolver.diagnosis.foreign_symbol import ForeignSymbols
 from resolver.diagnosis.other_symbol import explain_cut, explain_other, is_cut, name_of
 from resolver.diagnosis.string_abi import StringAbi
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -59,13 +59,13 @@ class SymbolFaults:
         base: KnowledgeBase,
         installed: Mapping[NormalizedName, Version],
         machine: str,
-        libraries: LibraryFaults,
+        foreign: ForeignSymbols,
         abi: StringAbi,
     ) -> None:
         self._base = base
         self._installed = installed
         self._machine = machine
-        self._libraries = libraries
+        self._foreign = foreign
         self._abi = abi
 
     @property
@@ -95,7 +95,7 @@ class SymbolFaults:
             fault = replace(fault, symbol=symbol)
         soname = _foreign(fault)
         if soname is not None:
-            return self._libraries.foreign(fault, soname, subject)
+            return self._foreign.explain(fault, soname, subject)
         mask = self.history.mask(fault.symbol) & self._bare.builds
         if not mask and is_cut(fault.symbol):
             return explain_cut(fault, subject)
