@@ -11,7 +11,6 @@ from packaging.utils import NormalizedName
 
 from resolver.errors import (
     AbilockError,
-    IndexFailure,
     NotAnIndexPage,
     NotFound,
     Unreachable,
@@ -22,6 +21,7 @@ from resolver.index.cache_format import dump_metadata, parse_metadata_record
 from resolver.index.channels import Place, Plan, Planner
 from resolver.index.http import OFFLINE_HINT, HttpClient
 from resolver.index.metadata import check_names, fetch_metadata, load_metadata
+from resolver.index.notices import Notices
 from resolver.index.page_reader import PageReader
 from resolver.index.response_body import LARGEST
 from resolver.index.settings import Settings
@@ -32,8 +32,6 @@ from resolver.model.knowledge import Snapshot
 
 THREADS = 16
 LeadsTo = Callable[[Metadata], Iterable[NormalizedName]]
-# Of the projects that a notice is about.
-_SHOWN = 3
 
 
 class ChannelIndex:
@@ -69,13 +67,7 @@ class ChannelIndex:
         self._lock = threading.Lock()
         self._listings: dict[NormalizedName, Future[tuple[Listing, ...]]] = {}
         self._metadata: dict[tuple[str, str], Future[Metadata]] = {}
-        # What was fetched ahead and is not asked for is told of nowhere.
-        self._asked: set[NormalizedName] = set()
-        self._notices: set[str] = set()
-        self._down: dict[str, str] = {}
-        self._stood_in: dict[str, dict[NormalizedName, str | None]] = {}
-        self._refused: dict[str, set[NormalizedName]] = {}
-        self._shadowed: dict[tuple[str, str], set[NormalizedName]] = {}
+        self._notices = Notices()
 
     # The protocol.
 
@@ -85,8 +77,7 @@ class ChannelIndex:
         A built-in channel with one directory for each CUDA tag gives a listing for each, in the
         order of the tags. Raises IndexFailure when an index of the user does not answer.
         """
-        with self._lock:
-            self._asked.add(project)
+        self._notices.asked(project)
         return self._listing(project).result()
 
     def metadata(self, artifact: Artifact) -> Metadata:
@@ -130,43 +121,15 @@ class ChannelIndex:
 
     def is_partial(self, project: NormalizedName) -> bool:
         """Whether a channel that may supply ``project`` was not asked or did not answer."""
-        with self._lock:
-            return any(project in projects for projects in self._stood_in.values())
+        return self._notices.is_stood_in(project)
 
     def notices(self) -> tuple[str, ...]:
         """What a user must be told of how the indexes were read, sorted."""
-        with self._lock:
-            told = {*self._notices, *self._cache.notices()}
-            for channel, cause in self._down.items():
-                served = self._stood_in.get(channel, {}).items()
-                told.update(
-                    _stand_in_notices(channel, cause, {p: d for p, d in served if p in self._asked})
-                )
-        return tuple(sorted({*told, *self.asides()}))
+        return tuple(sorted({*self._notices.all(), *self._cache.notices(), *self.asides()}))
 
     def asides(self) -> tuple[str, ...]:
         """What the user's settings say that did not count, sorted."""
-        with self._lock:
-            told = {*self._settings.notices}
-            for (name, taken), there in self._shadowed.items():
-                if not (projects := there & self._asked):
-                    continue
-                told.add(
-                    f"index {name} has {_some(projects)} too, which "
-                    f"{'is' if len(projects) == 1 else 'are'} taken from {taken}, the first that "
-                    "has it; to change that, put the index first with --index NAME=URL"
-                )
-            alike: dict[tuple[NormalizedName, ...], list[str]] = {}
-            for name, there in sorted(self._refused.items()):
-                if projects := there & self._asked:
-                    alike.setdefault(tuple(sorted(projects)), []).append(name)
-            for refused, names in alike.items():
-                who = f"index {names[0]} is" if len(names) == 1 else f"{' and '.join(names)} are"
-                told.add(
-                    f"{who} not asked for {_some(refused)}: built-in channels and the default "
-                    "index alone may supply them"
-                )
-        return tuple(sorted(told))
+        return tuple(sorted({*self._settings.notices, *self._notices.asides()}))
 
     def close(self) -> None:
         """Let the threads go; connections belong to the session."""
@@ -183,7 +146,8 @@ class ChannelIndex:
 
     def _load_listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         plan = self._planner.plan(project)
-        self._note_refused(plan, project)
+        for place in plan.refused:
+            self._notices.refused(f"{place.channel} ({place.source.origin})", project)
         listings = [*self._united(plan, project), *self._first(plan, project)]
         return tuple(listing for listing in listings if listing.artifacts or listing.skipped)
 
@@ -203,7 +167,7 @@ class ChannelIndex:
                 except AbilockError as error:
                     if not place.builtin or isinstance(error, UsageError):
                         raise
-                    self._note_down(channel, error)
+                    self._notices.down(channel, error)
                     stand_in = True
                     failure = failure or error
                     listing = self._reader.read_cached(place, project)
@@ -232,7 +196,7 @@ class ChannelIndex:
                 ):
                     raise
                 # A place on disk that is gone: pip warns and goes on, and so do we.
-                self._note(f"{error} ({place.source.origin}); it is not used")
+                self._notices.plain(f"{error} ({place.source.origin}); it is not used")
                 continue
             except Unreachable as error:
                 recorded = self._snapshot.listing(place.channel, project, None)
@@ -262,8 +226,7 @@ class ChannelIndex:
                 continue  # what is not used need not answer
             if listing is not None and listing.artifacts:
                 name = f"{place.channel} ({place.source.origin})"
-                with self._lock:
-                    self._shadowed.setdefault((name, taken.channel), set()).add(project)
+                self._notices.shadowed(name, taken.channel, project)
 
     def _from_snapshot(
         self,
@@ -274,10 +237,8 @@ class ChannelIndex:
     ) -> list[Listing]:
         """The snapshot's records, but those that ``live`` listings hold with their address."""
         recorded = self._snapshot.listing(channel, project, tags)
-        with self._lock:
-            self._stood_in.setdefault(channel, {})[project] = (
-                recorded.snapshot_date if recorded is not None else None
-            )
+        date = recorded.snapshot_date if recorded is not None else None
+        self._notices.stood_in(channel, project, date)
         if recorded is None:
             return []
         live = tuple(live)
@@ -350,26 +311,6 @@ class ChannelIndex:
         self._cache.store("metadata", key, dump_metadata(metadata))
         return metadata
 
-    # Notices.
-
-    def _note(self, text: str) -> None:
-        with self._lock:
-            self._notices.add(text)
-
-    def _note_down(self, channel: str, error: AbilockError) -> None:
-        cause = error.message
-        if isinstance(error, IndexFailure):
-            cause = cause.removeprefix(f"cannot read {error.url}: ")
-        with self._lock:
-            # Threads race for the first cause; the smallest is the same in every run.
-            self._down[channel] = min(self._down.get(channel, cause), cause)
-
-    def _note_refused(self, plan: Plan, project: NormalizedName) -> None:
-        with self._lock:
-            for place in plan.refused:
-                name = f"{place.channel} ({place.source.origin})"
-                self._refused.setdefault(name, set()).add(project)
-
 
 def _without(listing: Listing, seen: set[str]) -> Listing:
     kept = tuple(item for item in listing.artifacts if item.url not in seen)
@@ -382,33 +323,8 @@ def _without(listing: Listing, seen: set[str]) -> Listing:
     )
 
 
-def _some(projects: Iterable[NormalizedName]) -> str:
-    """The first of some projects by name, and how many more there are."""
-    names = sorted(projects)
-    if len(names) <= _SHOWN:
-        return ", ".join(names)
-    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
-
-
 def _without_offline(error: AbilockError) -> AbilockError:
     """The error without the hint at --offline: neither cache nor snapshot could answer."""
     if error.hint == OFFLINE_HINT:
         error.hint = None
     return error
-
-
-def _stand_in_notices(
-    channel: str, cause: str, projects: dict[NormalizedName, str | None]
-) -> Iterable[str]:
-    dates = sorted({date for date in projects.values() if date is not None})
-    served = sorted(name for name, date in projects.items() if date is not None)
-    absent = sorted(name for name, date in projects.items() if date is None)
-    if served:
-        yield (
-            f"channel {channel} cannot be reached ({cause}); {_some(served)} served from the "
-            f"snapshot of {', '.join(dates)}"
-        )
-    if absent:
-        yield (
-            f"channel {channel} cannot be reached ({cause}), and no snapshot holds {_some(absent)}"
-        )
