@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from resolver.compat.load_facts import load_knowledge
 from resolver.compat.target_rules import TargetRules
+from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade
 from tests.support.fakes import make_target
 
@@ -73,3 +74,22 @@ def test_what_no_snapshot_shows_may_be_elsewhere(
     project: NormalizedName, version: str, expected: bool
 ) -> None:
     assert rules().may_be_elsewhere(project, Version(version)) is expected
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize(("cuda", "refused"), [("13.0", True), ("12.8", False)])
+def test_a_library_that_names_no_cuda_is_for_the_one_upstream_says(
+    machine: str, cuda: str, refused: bool
+) -> None:
+    target = make_target(python="3.12", machine=machine, cuda=cuda, archs="sm90")
+    artifact = Artifact(
+        filename=f"transformer_engine_cu12-2.6.0-py3-none-manylinux_2_28_{machine}.whl",
+        name=NormalizedName("transformer-engine-cu12"),
+        version=Version("2.6.0"),
+        kind="wheel",
+        channel="default",
+        origin="index",
+    )
+    needs = TargetRules(load_knowledge(), target).candidate_needs(artifact, None)
+    codes = [need.reason.code for need in needs if need.reason is not None]
+    assert codes == ([Code.CUDA_MISMATCH] if refused else [])
