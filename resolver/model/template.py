@@ -173,18 +173,25 @@ class Cleaned:
     def of(cls, text: str) -> Cleaned:
         """Of any text. Cost: linear."""
         lines = [(n, line) for n, raw in enumerate(text.split("\n")) if (line := clean(raw))]
-        starts, at = [], 0
+        starts, parts, at = list[int](), list[str](), 0
         for _, line in lines:
+            if parts and not line.startswith(":"):  # a line may be wrapped before a colon
+                parts.append(" ")
+                at += 1
             starts.append(at)
-            at += len(line) + 1
-        joined = " ".join(line for _, line in lines)
+            parts.append(line)
+            at += len(line)
+        joined = "".join(parts)
         numbers = tuple(number for number, _ in lines)
         return cls(joined, joined.translate(_LOWER), tuple(starts), numbers)
 
     def line_end(self, at: int) -> int:
         """Where the line of a place ends."""
         following = bisect_right(self.starts, at)
-        return self.starts[following] - 1 if following < len(self.starts) else len(self.text)
+        if following == len(self.starts):
+            return len(self.text)
+        end = self.starts[following]
+        return end - 1 if self.text[end - 1] == " " else end
 
     def lines(self, start: int, end: int) -> str:
         """The lines that a part of it lies in, as one."""

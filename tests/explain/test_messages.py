@@ -70,6 +70,11 @@ def test_a_wrapped_line_is_the_same(line: tuple[str, str], width: int) -> None:
     assert line[0] in told("\n".join([*rows, row]))
 
 
+def test_a_line_may_be_wrapped_before_a_colon() -> None:
+    text = "cublas runtime error\n: the GPU program\nfailed to execute at x.cu:246"
+    assert told(text) == ["cublas-execution-failed"]
+
+
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text: str) -> None:
     parse_paste(text, MESSAGES)
