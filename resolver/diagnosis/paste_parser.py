@@ -15,12 +15,12 @@ from itertools import accumulate
 from packaging.utils import (
     NormalizedName,
     canonicalize_name,
-    parse_wheel_filename,
 )
 from packaging.version import Version
 
 from resolver.diagnosis.message_table import Place, arch_of, find_messages, installed_by
 from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.filename import parse_wheel_name
 from resolver.model.message import Message
 from resolver.model.pasted_error import (
     CompatLibrary,
@@ -372,7 +372,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
             yield match[1], match[2].rstrip(".-")
     for match in _WHEEL.finditer(text):
         try:
-            name, version, _build, _tags = parse_wheel_filename(match[0].replace("%2B", "+"))
+            name, version, _build, _tags = parse_wheel_name(match[0].replace("%2B", "+"))
         except ValueError:  # InvalidWheelFilename, or a number that is too long
             continue
         yield name, str(version)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import canonicalize_name
 
 from resolver.lockfile.forks import Item
 from resolver.lockfile.pin import Reader, is_wheel, sha256_of
+from resolver.model.filename import parse_wheel_name
 
 # How conda calls the machines that wheels with CUDA are built for.
 PLATFORMS = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
@@ -67,7 +68,7 @@ def _add(row: dict[str, Any], place: str, reader: Reader) -> None:
     name, version = row.get("name"), row.get("version")
     if wheel and (name is None or version is None):
         try:
-            name, version, _, _ = parse_wheel_filename(_filename(place))
+            name, version, _, _ = parse_wheel_name(_filename(place))
         except ValueError:  # InvalidWheelFilename, or a number that is too long
             name = None
     if name is None or version is None:

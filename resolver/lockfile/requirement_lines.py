@@ -18,7 +18,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
     NormalizedName,
     canonicalize_name,
-    parse_wheel_filename,
 )
 from packaging.version import Version
 
@@ -26,6 +25,7 @@ from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text
 from resolver.index.address import redact
 from resolver.model.dependency import parse_dependency
+from resolver.model.filename import parse_wheel_name
 from resolver.model.version import pinned
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
@@ -294,7 +294,7 @@ def _addressed(
         whose = named or (egg["name"] if egg else "what is installed from a place")
         return Line(origin=origin, text=text, whose=whose, requirement=None)
     try:
-        name, version, _build, _tags = parse_wheel_filename(filename)
+        name, version, _build, _tags = parse_wheel_name(filename)
     except ValueError as error:  # InvalidWheelFilename, or too long a number
         raise UsageError(
             f"{origin}: {filename!r} is not a wheel's name: {error}", hint=_FORM

@@ -13,7 +13,9 @@ from typing import Literal
 from packaging.tags import Tag
 from packaging.utils import (
     BuildTag,
+    InvalidWheelFilename,
     NormalizedName,
+    is_normalized_name,
     parse_sdist_filename,
     parse_wheel_filename,
 )
@@ -54,6 +56,19 @@ def parse_filename(filename: str) -> FileName | None:
     return None
 
 
+def parse_wheel_name(
+    filename: str,
+) -> tuple[NormalizedName, Version, BuildTag, frozenset[Tag]]:
+    """As ``packaging``'s parse_wheel_filename; raises ValueError for names of no project too.
+
+    packaging takes names that no requirement can have: of other scripts, or with a dot in front.
+    """
+    parts = parse_wheel_filename(filename)
+    if not is_normalized_name(parts[0]):
+        raise InvalidWheelFilename(f"no project can be called {parts[0]!r}")
+    return parts
+
+
 def parse_version(filename: str) -> Version | None:
     """The version alone, quicker than ``parse_filename``; None when the name is of neither kind."""
     if filename.endswith(".whl"):
@@ -66,7 +81,7 @@ def parse_version(filename: str) -> Version | None:
 @lru_cache(maxsize=65536)
 def _parse_release(front: str) -> tuple[NormalizedName, Version, BuildTag] | None:
     try:
-        return parse_wheel_filename(f"{front}-py3-none-any.whl")[:3]
+        return parse_wheel_name(f"{front}-py3-none-any.whl")[:3]
     except ValueError:  # InvalidWheelFilename, or a number that is too long
         return None
 
@@ -92,4 +107,4 @@ def _parse_sdist(filename: str) -> FileName | None:
         name, version = parse_sdist_filename(filename)
     except ValueError:  # InvalidSdistFilename, or a number that is too long
         return None
-    return FileName(name, version, "sdist")
+    return FileName(name, version, "sdist") if is_normalized_name(name) else None

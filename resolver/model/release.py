@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from packaging.utils import NormalizedName, parse_wheel_filename
+from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.model.filename import parse_wheel_name
 from resolver.model.version import parse_version
 
 
@@ -91,7 +92,7 @@ Object = Release | Named | Several
 def release_of(filename: str) -> Subject:
     """What a wheel's file name says that it is; the file where that is no name of a wheel."""
     try:
-        name, version, _build, _tags = parse_wheel_filename(filename)
+        name, version, _build, _tags = parse_wheel_name(filename)
     except ValueError:  # InvalidWheelFilename, or a number that is too long
         return Named(filename)
     return Release(name, version)

@@ -12,7 +12,6 @@ from packaging.requirements import Requirement
 from packaging.utils import (
     NormalizedName,
     canonicalize_name,
-    parse_wheel_filename,
 )
 
 from resolver.abi.wheel import WheelFacts
@@ -21,6 +20,7 @@ from resolver.lockfile.pin import Pin
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.filename import parse_wheel_name
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release
 from resolver.model.target import Target
@@ -139,7 +139,7 @@ def _shipped(facts: WheelFacts) -> Artifact:
 
 def _named(filename: str, *, url: str | None = None, path: str | None = None) -> Artifact:
     try:
-        name, version, build, tags = parse_wheel_filename(filename)
+        name, version, build, tags = parse_wheel_name(filename)
     except ValueError as error:  # InvalidWheelFilename, or too long a number
         raise UsageError(
             f"{filename!r} is not a wheel's name: {error}", hint="a wheel is NAME-VERSION-TAGS.whl"
@@ -278,7 +278,7 @@ def _addressed(workspace: Workspace, pin: Pin, files: Sequence[Artifact]) -> Art
     place = pin.path or unquote(urlsplit(pin.url or "").path)
     filename = place.rsplit("/", 1)[-1]
     try:
-        name, version, build, tags = parse_wheel_filename(filename)
+        name, version, build, tags = parse_wheel_name(filename)
     except ValueError:  # InvalidWheelFilename, or a number that is too long
         return _not_found(pin, ("none: its address names no wheel",))
     digest = next(iter(sorted(pin.digests)), None)

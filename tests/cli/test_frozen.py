@@ -53,6 +53,8 @@ def test_a_password_is_never_told() -> None:
 def test_names_that_are_none() -> None:
     with pytest.raises(UsageError, match=r"^f, line 1: 'a-1.whl' is not a wheel's name: "):
         parse_line("./a-1.whl", "f, line 1")
+    with pytest.raises(UsageError, match=r"is not a wheel's name: no project can be called '-x'$"):
+        parse_line("./.x-1-py3-none-any.whl", "f, line 1")
     with pytest.raises(DamagedData, match=r"^f, line 1: a-1.0-py3-none-any.whl is no wheel of b$"):
         parse_line("b @ file:///a-1.0-py3-none-any.whl", "f, line 1")
 
