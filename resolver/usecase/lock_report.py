@@ -124,13 +124,18 @@ def _maybe_elsewhere(lock: LockFile, channels: Sequence[Channel]) -> set[str]:
 def _softened(
     reason: Reason, by_extra: Set[str], elsewhere: Set[str], *, beside_conda: bool
 ) -> Reason:
-    if reason.severity is not Severity.FATAL:
-        return reason
     found = None
+    other_build = (
+        reason.code is Code.CUDA_MISMATCH
+        and reason.severity is not Severity.WARNING
+        and not elsewhere.isdisjoint(reason.subject.names)
+    )
+    if reason.severity is not Severity.FATAL and not other_build:
+        return reason
     if reason.code is Code.MISSING_LIBRARY and beside_conda:
         # conda's interpreter looks for libraries in its prefix, where other packages bring them.
         found = f"{reason.found}; packages of conda may bring it"
-    elif reason.code is Code.CUDA_MISMATCH and not elsewhere.isdisjoint(reason.subject.names):
+    elif other_build:
         found = f"{reason.found}; an index of the lock that was not asked may have another build"
     elif reason.code in _UNSUPPORTED and not by_extra.isdisjoint(reason.subject.names):
         found = f"{reason.found}; it comes with an extra that was not named"

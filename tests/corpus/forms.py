@@ -6,6 +6,7 @@ Names, versions, sha256 and markers are those of the lock; addresses are made up
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,11 @@ def _wheel(row: Entry) -> str:
 
 
 def _index(row: Entry) -> str:
-    return f"{_PYTORCH}{row['index']}" if "index" in row else _INDEX
+    """The index that a row names: one of PyTorch's by its CUDA, another by a made-up address."""
+    if "index" not in row:
+        return _INDEX
+    known = re.fullmatch(r"cu\d+|cpu", row["index"])
+    return f"{_PYTORCH}{row['index']}" if known else f"https://{row['index']}.example/simple"
 
 
 def _uv(entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +43,7 @@ TORCH_2_11 = {
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[ChannelIndex]:
-    http = HttpClient(version="test")
+    http = HttpClient(version="test", environ=os.environ)
     made = ChannelIndex(
         settings=Settings(),
         channels=[],

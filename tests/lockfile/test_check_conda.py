@@ -90,6 +90,9 @@ def test_a_further_index_may_have_the_build_for_this_cuda(
     [found] = softened([mismatch("onnxruntime-gpu")], lock, ())
     assert found.severity is gravity
     assert ("may have another build" in found.found) is (gravity is Severity.WARNING)
+    lost = replace(mismatch("onnxruntime-gpu"), severity=Severity.DEGRADED)
+    [part] = softened([lost], lock, ())
+    assert part.severity is (Severity.WARNING if gravity is Severity.WARNING else Severity.DEGRADED)
 
 
 def fork(name: str, *findings: Reason) -> Report:
