@@ -51,7 +51,7 @@ test-real: $(VENV)/.ready-dev
 
 fuzz: $(VENV)/.ready-dev
 	$(BIN)/python -m pip install --quiet atheris
-	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),5)
+	$(BIN)/python -m tests.fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(or $(SECONDS),5))
 
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

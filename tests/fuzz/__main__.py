@@ -4,7 +4,8 @@ atheris runs each reader in a process of its own, for N seconds each (20), with 
 10 s an input. It begins with the seeds and the kept corpus; what reaches new code is kept below
 ``--keep`` between runs. ``--pack`` reduces that to what counts and writes it into
 ``corpus.tar.xz``, which the tests read. A finding is written to ``findings/`` and makes the exit
-code 1; without atheris nothing is run, and the exit code is 3.
+code 1; without atheris nothing is run, and the exit code is 3. ``--runs`` makes the same inputs in
+every run: what CI does, whose verdict is not to depend on chance.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -42,14 +44,14 @@ class Run:
     log: str
 
 
-def fuzz(reader: str, seconds: int, place: Path, findings: Path) -> Run:
-    """Have atheris run one reader in a process of its own."""
+def fuzz(reader: str, bound: str, place: Path, findings: Path) -> Run:
+    """Have atheris run one reader in a process of its own; ``bound`` is libFuzzer's option."""
     place.mkdir(parents=True, exist_ok=True)
     for data in (*seeds(reader), *read_corpus().get(reader, ())):
         (place / hashlib.sha256(data).hexdigest()[:40]).write_bytes(data)
     findings.mkdir(parents=True, exist_ok=True)
     options = [
-        f"-max_total_time={seconds}",
+        *([bound, "-seed=1"] if bound.startswith("-runs") else [bound]),
         f"-rss_limit_mb={_MEMORY}",
         "-timeout=10",
         f"-max_len={_LONGEST}",
@@ -63,6 +65,7 @@ def fuzz(reader: str, seconds: int, place: Path, findings: Path) -> Run:
         text=True,
         errors="replace",
         check=False,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
     )
     inputs = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
     memory = re.search(r"stat::peak_rss_mb:\s*(\d+)", done.stderr)
@@ -95,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("reader", nargs="*", choices=[*READERS, []], help="default: all")
     parser.add_argument("--seconds", type=int, default=20, help="for each reader")
+    parser.add_argument("--runs", type=int, help="inputs for each, the same in every run")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="where inputs that reach new code are kept")
     parser.add_argument("--pack", action="store_true", help="write corpus.tar.xz from --keep")
@@ -103,12 +107,15 @@ def main() -> int:
         print("atheris is not installed: make fuzz does it", file=sys.stderr)
         return 3
     chosen = arguments.reader or list(READERS)
+    bound = f"-max_total_time={arguments.seconds}"
+    if arguments.runs is not None:
+        bound = f"-runs={arguments.runs}"
     place = arguments.keep or Path(tempfile.mkdtemp(prefix="abilock-fuzz-"))
     findings = Path("findings")
     try:
         with ThreadPoolExecutor(arguments.jobs) as pool:
             runs = []
-            for run in pool.map(lambda r: fuzz(r, arguments.seconds, place / r, findings), chosen):
+            for run in pool.map(lambda r: fuzz(r, bound, place / r, findings), chosen):
                 runs.append(run)
                 state = "ok" if run.code == 0 else "FINDING"
                 line = f"{run.reader:<14} {run.inputs:>12,} inputs  {run.memory:>4} MB  {state}"
