@@ -107,7 +107,10 @@ def parse_assets(body: bytes, *, url: str) -> list[Link]:
             if links and links[-1].sha256 is None:
                 links[-1] = replace(links[-1], sha256=match["digest"])
             continue
-        address = urljoin(url, unescape(match["href"]))
+        try:
+            address = urljoin(url, unescape(match["href"]))
+        except ValueError:  # "//[": no address
+            continue
         if _ASSET.fullmatch(address) and address.isprintable():
             links.append(Link(url=address, filename=unquote(address.rpartition("/")[2])))
     if not links:

@@ -147,6 +147,13 @@ def test_release_that_cannot_be_read(
         ask(f"https://github.com/sgl-project/whl/releases/tag/{TAG}", answers)
 
 
+def test_an_address_that_is_none_is_passed_over() -> None:
+    strange = '<a href="//]e/releases/download/v1/a-1-py3-none-any.whl">a</a>'
+    assert parse_assets((strange + PAGE).encode(), url=EXPANDED) == parse_assets(
+        PAGE.encode(), url=EXPANDED
+    )
+
+
 def test_assets_without_a_digest() -> None:
     links = parse_assets(PAGE.replace("sha256:", "sha1:").encode(), url=EXPANDED)
     assert [(link.filename, link.sha256) for link in links] == [
