@@ -31,7 +31,10 @@ def open_descriptor(path: str | Path) -> int:
     What a shell hands over by name (``<(...)``, ``/dev/stdin``) is a pipe that somebody writes to,
     and is taken; so is the null device, by which settings say "no file".
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except ValueError as error:  # a NUL in it, or what the file system's encoding lacks
+        raise OSError(errno.EINVAL, "not a file name", str(path)) from error
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):

@@ -139,3 +139,8 @@ def test_a_text_that_is_no_toml_is_a_value_error(text: str) -> None:
 def test_a_text_that_is_no_json_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse_json(text)
+
+
+def test_a_name_with_a_nul_is_no_file() -> None:
+    with pytest.raises(OSError, match="not a file name"):
+        read_regular("a\0b")

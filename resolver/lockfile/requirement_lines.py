@@ -172,7 +172,10 @@ def _load(
     kept: list[Line],
     wrong: list[tuple[str, str]],
 ) -> None:
-    place = os.path.realpath(path)
+    try:
+        place = os.path.realpath(path)
+    except ValueError as error:  # a NUL in it
+        raise UsageError(f"{str(path)!r} is no file name", hint="check the line") from error
     if place in above:
         raise UsageError(f"{path} includes itself", hint="remove the line that closes the ring")
     for number, line in logical_lines(_text(path)):

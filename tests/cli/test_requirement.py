@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from resolver.errors import UsageError
 from resolver.index.pyproject import Project
 from resolver.lockfile.pins import load_pins
-from resolver.lockfile.requirement_lines import logical_lines
+from resolver.lockfile.requirement_lines import load_lines, logical_lines
 from resolver.lockfile.requirements_txt import collect, load_requirements
 from tests.cli.conftest import TARGET
 from tests.cli.test_errors import Run
@@ -207,3 +207,10 @@ def test_the_lock_behind_a_link(run: Run, place: Path, publish: Callable[..., No
     assert run("resolve", "a", *TARGET).code == 0
     assert (place / "pylock.toml").is_symlink()
     assert (place / "locks" / "pylock.toml").is_file()
+
+
+def test_a_file_with_a_name_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "r.txt"
+    path.write_bytes(b"-r more\0.txt\n")
+    with pytest.raises(UsageError, match=r"more\\x00\.txt' is no file name$"):
+        load_lines(path)
