@@ -53,7 +53,8 @@ def weigh(workspace: Workspace, request: Request) -> Judgement:
 
     Cost: some ms where bytes decide that were read, else that of an explanation.
     """
-    asked, named = _asked(request), _named(workspace, request)
+    asked = _asked(request)
+    named = _named(workspace, asked) if request.use_tuples else ()
     outcome = attempt(workspace, request)
     if outcome is not None:
         return _accepted(workspace, outcome, named, asked)
@@ -73,7 +74,8 @@ def weigh(workspace: Workspace, request: Request) -> Judgement:
 
 def _weigh(workspace: Workspace, request: Request) -> tuple[Judgement, bool]:
     """The verdict, and whether the set was solved."""
-    asked, named = _asked(request), _named(workspace, request)
+    asked = _asked(request)
+    named = _named(workspace, asked) if request.use_tuples else ()
     outcome = resolve(workspace, request)
     if outcome.verdict == "solved":
         return _accepted(workspace, outcome, named, asked), True
@@ -180,12 +182,12 @@ def _asked(request: Request) -> dict[NormalizedName, SpecifierSet]:
     return asked
 
 
-def _named(workspace: Workspace, request: Request) -> tuple[KnownTuple, ...]:
+def _named(
+    workspace: Workspace, asked: dict[NormalizedName, SpecifierSet]
+) -> tuple[KnownTuple, ...]:
     """Known-bad tuples whose every version the set names, found on an index or not."""
-    if not request.use_tuples:
-        return ()
     target = workspace.target
-    pins = {name: pinned(specifier) for name, specifier in _asked(request).items()}
+    pins = {name: pinned(specifier) for name, specifier in asked.items()}
     return tuple(
         known
         for known in workspace.knowledge.bad_for(target)

@@ -44,22 +44,11 @@ from resolver.model.dependency import parse_dependency, parse_requires_python
 from resolver.model.filename import parse_filename
 from resolver.wheelfile.byte_source import BytesSource
 from resolver.wheelfile.wheel_errors import DamagedWheel
+from tests.support.fakes import make_target
 
 REFUSED = (AbilockError, DamagedWheel)
 _PROJECT = canonicalize_name("demo")
-_ENVIRONMENT = {
-    "implementation_name": "cpython",
-    "implementation_version": "3.12.0",
-    "os_name": "posix",
-    "platform_machine": "x86_64",
-    "platform_python_implementation": "CPython",
-    "platform_release": "",
-    "platform_system": "Linux",
-    "platform_version": "",
-    "python_full_version": "3.12.0",
-    "python_version": "3.12",
-    "sys_platform": "linux",
-}
+_ENVIRONMENT = make_target().environment
 
 
 def read_elf_whole(data: bytes) -> None:
