@@ -98,6 +98,8 @@ class TupleFact(Fact):
             raise ValueError("a bad tuple has a [reason], a good one has none")
         if self.verdict == "good" and self.exclude_newer is None:
             raise ValueError("a good tuple has exclude-newer, the day its pins are solved on")
+        if self.grade is Grade.RAN and not (self.cuda and self.archs and self.machines):
+            raise ValueError("a set that ran names cuda, archs and machines: those it ran on")
         listed = set(self.packages).union(*self.packages_by_machine.values())
         if unknown := sorted(set(self.channels) - listed):
             raise ValueError(f"channels names {unknown[0]}, which is not among the packages")

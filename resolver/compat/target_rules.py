@@ -166,7 +166,8 @@ class TargetRules:
             return _OTHER_RANK
         distance = wanted.minor - cuda.minor
         rank = distance if distance >= 0 else _HIGHER_RANK - distance
-        if self.grade_of(artifact) is Grade.MEASURED and not self._is_higher(cuda):
+        grade = self.grade_of(artifact)
+        if grade is not None and grade.is_measured and not self._is_higher(cuda):
             return rank - _OTHER_RANK
         return rank
 
@@ -323,7 +324,7 @@ class TargetRules:
             return (_without_cuda(local) or _WITHOUT_CUDA[_CPU]) == _WITHOUT_CUDA[_CPU]
         if artifact.name == TORCH or local is not None:
             return False
-        return build is not None and build.cuda is None and build.grade is Grade.MEASURED
+        return build is not None and build.cuda is None and build.grade.is_measured
 
     def _leaves_idle(
         self, artifact: Artifact, build: Build | None, metadata: Metadata | None

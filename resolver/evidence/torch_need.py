@@ -50,7 +50,7 @@ class TorchNeeds:
         facts, grade = self._facts(torch)
         if facts is None:
             return ()
-        if grade is not Grade.MEASURED:
+        if not grade.is_measured:
             own = {
                 name for name, pin in self._pins.get(key_of(torch), ()) if _is_met(pin, name, files)
             }

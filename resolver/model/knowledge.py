@@ -364,12 +364,11 @@ class Knowledge:
         An inferred build stays where a measured one of the same release, machine and CUDA says
         the same: it is that file under another local version.
         """
-        read = {_traits(build) for build in self.builds if build.grade is Grade.MEASURED}
+        read = {_traits(build) for build in self.builds if build.grade.is_measured}
         kept = tuple(
             build
             for build in self.builds
-            if build.grade is Grade.MEASURED
-            or (build.grade is Grade.INFERRED and _traits(build) in read)
+            if build.grade.is_measured or (build.grade is Grade.INFERRED and _traits(build) in read)
         )
         return replace(self, builds=kept, pairs=())
 

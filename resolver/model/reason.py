@@ -61,6 +61,7 @@ class Severity(StrEnum):
 class Grade(StrEnum):
     """How a fact is known, best first."""
 
+    RAN = "ran"
     MEASURED = "measured"
     REPORTED = "reported"
     DECLARED = "declared"
@@ -71,6 +72,11 @@ class Grade(StrEnum):
     def rank(self) -> int:
         """0 for the best grade; larger is weaker."""
         return list(Grade).index(self)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the bytes themselves say it, or more than they can: that it ran."""
+        return self.rank <= Grade.MEASURED.rank
 
 
 class Graded(Protocol):

@@ -17,6 +17,7 @@ from resolver.render.contract_part import (
     StepModel,
 )
 from resolver.render.contract_part import Part as _Model
+from resolver.render.contract_smoke import SmokeModel
 from resolver.render.contract_wheel import DiffModel, InspectModel, InspectSetModel
 
 
@@ -313,4 +314,5 @@ MODELS: dict[str, type[BaseModel]] = {
     "inspect-set": InspectSetModel,
     "diff": DiffModel,
     "check": CheckModel,
+    "smoke": SmokeModel,
 }

@@ -19,6 +19,7 @@ _UNKNOWN = "?"
 # So many columns are shown though nothing in them loads.
 _FEW = 4
 _STYLES = {
+    Grade.RAN: "bold green",
     Grade.MEASURED: "bold green",
     Grade.REPORTED: "green",
     Grade.DECLARED: "green",
@@ -78,7 +79,7 @@ def _painted(cell: Cell, letters: dict[Code, str], width: int) -> tuple[str, str
 
 
 def _letter_of(grade: Grade) -> str:
-    return grade.value[0].upper()
+    return "G" if grade is Grade.RAN else grade.value[0].upper()  # on a GPU; R is reported
 
 
 def _letters(cells: Sequence[Cell]) -> dict[Code, str]:

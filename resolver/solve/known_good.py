@@ -179,10 +179,8 @@ class Choice:
 
 
 def is_measured(outcome: Outcome) -> bool:
-    """Whether every pair of a solution is known from its bytes."""
-    return outcome.verdict == "solved" and all(
-        pair.grade is Grade.MEASURED for pair in outcome.pairs
-    )
+    """Whether every pair of a solution is known from its bytes, or ran."""
+    return outcome.verdict == "solved" and all(pair.grade.is_measured for pair in outcome.pairs)
 
 
 def _is_degraded(outcome: Outcome) -> bool:

@@ -70,7 +70,8 @@ def _judge(
 ) -> Pair:
     """The best that is known of a pair; what its bytes say is added to what was declared."""
     read = evidence.pair(package.artifact, torch.artifact)
-    if read is not None and read.grade is Grade.MEASURED:
+    ran = known is not None and known.grade is Grade.RAN
+    if read is not None and read.grade.is_measured and not ran:
         return read
     names = (package.release, torch.release)
     also = "" if read is None else f"; {read.evidence} ({read.grade})"

@@ -110,7 +110,8 @@ def test_the_small_database_has_the_form(tmp_path: Path, name: str) -> None:
             "builds.toml",
             '"measured"',
             '"hearsay"',
-            "grade: Input should be 'measured', 'reported', 'declared', 'inferred' or 'assumed'",
+            "grade: Input should be 'ran', 'measured', 'reported', 'declared', 'inferred' or "
+            "'assumed'",
         ),
         ("builds.toml", '"sm_90"', '"sm90x"', "codes[0]: not a GPU architecture: 'sm90x'"),
         ("builds.toml", '"x86_64"', '"amd64"', "machine: Input should be 'x86_64' or 'aarch64'"),
@@ -183,6 +184,14 @@ def test_a_reason_is_one_of_the_closed_set(tmp_path: Path) -> None:
     text = BAD.replace('"missing-symbol"', '"broken"')
     (problem,) = problems(tmp_path, "bad.toml", text, schema_tuple.TupleFact)
     assert problem.what.startswith(f"reason.code: Input should be {CODES}")
+
+
+def test_a_set_that_ran_says_on_what(tmp_path: Path) -> None:
+    text = GOOD.replace('"reported"', '"ran"')
+    assert problems(tmp_path, "good.toml", text, schema_tuple.TupleFact) == []
+    text = text.replace('archs = ["sm_120"]\n', "")
+    (problem,) = problems(tmp_path, "good.toml", text, schema_tuple.TupleFact)
+    assert problem.what == "a set that ran names cuda, archs and machines: those it ran on"
 
 
 def test_text_that_is_no_toml(tmp_path: Path) -> None:

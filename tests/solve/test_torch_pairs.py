@@ -126,6 +126,12 @@ INFERRED = "; 12 symbols (inferred)"
         ),
         pytest.param(
             "torch",
+            {"knowledge": make_knowledge(replace(TUPLE, grade=Grade.RAN)), "evidence": measured()},
+            ("ran", "torch-2.9.1-ext-1.0: a report; 12 symbols (measured)", 12),
+            id="a-set-that-ran-before-bytes",
+        ),
+        pytest.param(
+            "torch",
             {
                 "knowledge": make_knowledge(TUPLE),
                 "evidence": measured(grade=Grade.INFERRED, evidence="a sibling"),
