@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from packaging.version import Version
 from resolver.abi.evidence_cache import facts_from_json, facts_to_json
 from resolver.abi.symbol import is_library_symbol, may_be_torchs
 from resolver.abi.wheel import Member, WheelFacts
+from resolver.dataclass import replace
 from resolver.errors import KnowledgeError
 from resolver.files import read_regular
 

@@ -7,12 +7,11 @@ it is there proves nothing, since a build may leave a file out.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from packaging.version import Version
 
 from resolver.abi.history import History, Match
 from resolver.abi.link import MemberLink, WheelLink
+from resolver.dataclass import replace
 from resolver.model.reason import Grade
 
 # The machine that every release was read for.

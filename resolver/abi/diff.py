@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from packaging.version import Version
 
 from resolver.abi.demangle import demangle, likeness, overloads, pair_changes
 from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.model.reason import Grade, weakest
 

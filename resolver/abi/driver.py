@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.dataclass import dataclass
 from resolver.documents import parse_json
 from resolver.errors import KnowledgeError
 from resolver.files import read_text

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import BinaryIO, Literal, NamedTuple
 
 from resolver.abi.elf_tables import (
@@ -29,6 +28,7 @@ from resolver.abi.elf_tables import (
     parse_verneed,
     string_at,
 )
+from resolver.dataclass import dataclass
 from resolver.wheelfile.wheel_errors import DamagedElf, TooLarge
 
 MAX_SEGMENTS = 512

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from resolver.abi.elf import MAX_DYNAMIC, ElfFacts, Header, Prefix, parse_header, read_elf
@@ -40,6 +39,7 @@ from resolver.abi.elf_tables import (
     parse_verneed,
     string_at,
 )
+from resolver.dataclass import replace
 from resolver.wheelfile.wheel_errors import DamagedElf
 
 _PT_NOTE = 4

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 from packaging.version import Version
 
 from resolver.abi.name_table import NameTable
+from resolver.dataclass import dataclass
 from resolver.model.cuda import CudaVersion
 from resolver.model.reason import Grade
 from resolver.model.version import public_of

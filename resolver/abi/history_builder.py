@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 from packaging.utils import parse_wheel_filename
 
 from resolver.abi.history import BuildFile, History, TorchBuild, digest_of
 from resolver.abi.symbol import may_be_torchs
 from resolver.abi.wheel import native_entries, probe_member
+from resolver.dataclass import replace
 from resolver.model.cuda import CudaVersion
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.member_stream import read_member

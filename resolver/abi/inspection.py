@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from packaging.utils import parse_wheel_filename
 
@@ -13,6 +12,7 @@ from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.history import History
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.wheel import Member, WheelFacts, probe_wheel
+from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
 from resolver.wheelfile.byte_source import ByteSource

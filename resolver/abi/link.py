@@ -7,7 +7,6 @@ the member. What that does to the package is the load rules' business.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from packaging.version import Version
@@ -24,6 +23,7 @@ from resolver.abi.load_rules import (
 )
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.abi.wheel_symbols import symbols_of
+from resolver.dataclass import dataclass
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule, is_opened_by_name
 from resolver.model.release import release_of

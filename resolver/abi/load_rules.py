@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
 
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.load_knowledge import LoadKind, LoadRule
 from resolver.model.release import Release, Subject

@@ -8,7 +8,6 @@ have a library of that soname. A version that a library defines is a name of its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -17,6 +16,7 @@ from packaging.version import Version
 
 from resolver.abi.history import BuildFile
 from resolver.abi.name_table import NameTable
+from resolver.dataclass import dataclass
 
 _SEPARATOR = "\t"
 _VERSION = "@"

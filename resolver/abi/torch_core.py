@@ -7,8 +7,6 @@ export from there, is missing. The other way round nothing follows: such a torch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from packaging.version import Version
 
 from resolver.abi.demangle import demangle, likeness, name_prefix, qualified_name
@@ -16,6 +14,7 @@ from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.symbol import may_be_torchs
 from resolver.abi.verdict import file_text, works_with
 from resolver.abi.wheel import native_entries, probe_member
+from resolver.dataclass import dataclass
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Release, Subject, release_of
 from resolver.model.stack import TORCH

@@ -6,7 +6,6 @@ import re
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from resolver.abi.elf import (
@@ -23,6 +22,7 @@ from resolver.abi.elf_front import Front, Need, read_front
 from resolver.abi.elf_tables import NAME_COST
 from resolver.abi.fatbin import FatbinScanner
 from resolver.abi.stored_view import StoredView
+from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import DeviceCode
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.member_stream import STORED, MemberStream

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from resolver.dataclass import dataclass, fields, is_dataclass
 from resolver.model.options import Flag
 
 

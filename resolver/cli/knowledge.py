@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from resolver.cli import console
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
+from resolver.dataclass import asdict
 from resolver.errors import UsageError
 from resolver.model.knowledge import Knowledge
 from resolver.model.options import IndexOptions

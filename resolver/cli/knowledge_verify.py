@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
 from resolver.cli.resolve import Format, FormatOption
+from resolver.dataclass import asdict
 from resolver.errors import UsageError
 from resolver.model.plural import counted
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from resolver.cli.plain_values import plain_help, take_plain_values
+from resolver.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

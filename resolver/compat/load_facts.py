@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
@@ -12,6 +11,7 @@ from packaging.requirements import Requirement
 
 from resolver.compat.kept_facts import kept
 from resolver.compat.snapshot import DirectorySnapshot
+from resolver.dataclass import dataclass
 from resolver.documents import parse_toml
 from resolver.errors import KnowledgeError
 from resolver.files import read_text

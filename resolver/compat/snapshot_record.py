@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_dependencies

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -12,6 +11,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat.gpu_name import find_gpu, gpus_in
+from resolver.dataclass import dataclass, replace
 from resolver.diagnosis.fault_explainer import FaultExplainer
 from resolver.diagnosis.machine_error import local_cuda
 from resolver.diagnosis.paste_parser import parse_paste

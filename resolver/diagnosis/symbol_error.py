@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
@@ -17,6 +16,7 @@ from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.symbol import is_torch_symbol, string_abi
 from resolver.abi.verdict import torch_text
 from resolver.abi.wheel import WheelFacts
+from resolver.dataclass import replace
 from resolver.diagnosis.foreign_symbol import ForeignSymbols
 from resolver.diagnosis.other_symbol import explain_cut, explain_other, is_cut, name_of
 from resolver.diagnosis.string_abi import StringAbi

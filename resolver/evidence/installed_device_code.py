@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.version import Version
@@ -15,6 +14,7 @@ from packaging.version import Version
 from resolver.abi.fatbin import FatbinScanner
 from resolver.abi.inspection import SMALL
 from resolver.compat.cuda_rules import covers
+from resolver.dataclass import replace
 from resolver.errors import DamagedData
 from resolver.files import open_descriptor
 from resolver.load.object_cache import DiskFiles, ObjectStore

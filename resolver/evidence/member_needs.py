@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import cached_property
 
 from resolver.abi.inspection import may_hold_code
@@ -12,6 +11,7 @@ from resolver.abi.link import MemberLink, WheelLink
 from resolver.abi.verdict import file_text
 from resolver.abi.wheel import WheelFacts
 from resolver.compat.cuda_rules import covers, named_by, runs_on
+from resolver.dataclass import replace
 from resolver.model.cuda import Arch, DeviceCode
 from resolver.model.knowledge import Knowledge
 from resolver.model.outcome import Check

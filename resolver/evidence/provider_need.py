@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
@@ -11,6 +10,7 @@ from packaging.version import Version
 from resolver.abi.provider import ProviderHistory, ProviderWheel, version_name
 from resolver.abi.symbol import is_library_symbol
 from resolver.abi.wheel import Member
+from resolver.dataclass import dataclass
 from resolver.model.artifact import Artifact
 from resolver.model.knowledge import Knowledge
 from resolver.model.reason import Code, Grade, Reason

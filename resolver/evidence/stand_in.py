@@ -8,13 +8,13 @@ sibling has something proves less: only one for the same machine stands in for t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from resolver.abi.cross_machine import MOST_READ
 from resolver.abi.link import WheelLink
 from resolver.abi.wheel import WheelFacts
 from resolver.compat.cuda_rules import cannot_hold
+from resolver.dataclass import dataclass, replace
 from resolver.evidence.local_version import named_cuda_major, named_cxx11_abi, named_torch
 from resolver.evidence.member_needs import MemberNeeds
 from resolver.evidence.wheel_reader import WheelReader, key_of

@@ -7,7 +7,6 @@ release that was read for x86_64 alone speaks against a wheel in the same way.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Lock
 
 from resolver.abi.cross_machine import MOST_READ, counterpart_link, find_counterpart
@@ -15,6 +14,7 @@ from resolver.abi.history import History, Match
 from resolver.abi.link import WheelLink
 from resolver.abi.torch_core import CoreExports, check_core, lacks_core, read_core
 from resolver.abi.verdict import check_torch
+from resolver.dataclass import replace
 from resolver.errors import AbilockError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_reader import Opener, key_of

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from packaging.specifiers import SpecifierSet
 
 from resolver.abi.link import WheelLink
 from resolver.abi.load_rules import OPENED
 from resolver.abi.verdict import link_evidence, link_summary, works_with
+from resolver.dataclass import replace
 from resolver.evidence.stand_in import Read, inferred
 from resolver.evidence.torch_match import Torches
 from resolver.evidence.torch_reason import no_torch, overdeclared

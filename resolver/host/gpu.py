@@ -12,13 +12,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from resolver.compat.gpu_name import find_gpu
+from resolver.dataclass import dataclass
 from resolver.documents import parse_json
 from resolver.files import read_start
 from resolver.model.cuda import Arch, CudaVersion

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from resolver.abi.shared_object import read_shared_object
+from resolver.dataclass import dataclass
 from resolver.errors import DamagedData
 from resolver.files import read_regular, read_start
 from resolver.host.interpreter import Host

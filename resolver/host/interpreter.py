@@ -6,7 +6,8 @@ import os
 import platform
 import re
 import sysconfig
-from dataclasses import dataclass
+
+from resolver.dataclass import dataclass
 
 # Where the machine has no glibc (musl, macOS): the baseline of today's CUDA wheels.
 DEFAULT_GLIBC = (2, 28)

@@ -21,10 +21,10 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from resolver.dataclass import dataclass
 from resolver.documents import parse_json
 from resolver.files import open_regular, replace_file
 

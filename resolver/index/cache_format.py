@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.errors import DamagedData
 from resolver.model.artifact import Artifact, LazyArtifacts, Listing, Metadata, VersionFiles
 from resolver.model.dependency import parse_dependencies

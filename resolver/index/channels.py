@@ -13,10 +13,10 @@ still supplies what none of them may; to have both for their own projects, name 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import UsageError
 from resolver.index.address import host_of, with_slash
 from resolver.index.index_source import IndexSource

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resolver.dataclass import dataclass
 from resolver.files import read_regular
 from resolver.index.address import host_of, origin_of
 from resolver.index.keyring import AskKeyring

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urljoin
 
+from resolver.dataclass import dataclass
 from resolver.index.address import redact, split_address, strip_credentials
 
 _RETRIED = frozenset({429, 500, 502, 503, 504})

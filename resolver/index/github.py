@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote, urljoin
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import NotAnIndexPage, NotFound, Unreachable
 from resolver.index.address import origin_of, redact
 from resolver.index.http import HttpClient

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import unescape
+
+from resolver.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import DamagedData, NotFound, Unreachable
 from resolver.index.address import host_of, origin_of, redact, split_address, strip_credentials
 from resolver.index.credential import Credential, Credentials

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from resolver.dataclass import dataclass, field
 from resolver.index.address import with_slash
 
 Role = Literal["named", "default", "extra", "find-links", "wheelhouse"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.errors import NotAnIndexPage
 from resolver.files import open_regular, read_regular
 from resolver.index.simple_page import Link, listing_of_links, parse_page

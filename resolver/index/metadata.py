@@ -10,12 +10,12 @@ import ast
 import hashlib
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.errors import DamagedData, NotFound, RangesIgnored, Unreachable
 from resolver.index.address import redact
 from resolver.index.http import HttpClient

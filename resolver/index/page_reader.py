@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.index.address import path_of
 from resolver.index.cache import Cache

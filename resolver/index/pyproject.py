@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from resolver.dataclass import dataclass, field, fields
 from resolver.errors import UsageError
 from resolver.index.settings_layer import ancestors, load_toml, read_strings, read_table
 from resolver.model.options import TargetOptions

@@ -8,9 +8,9 @@ chose its index would be read from another tool's extra ones too. Places of file
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.errors import UsageError
 from resolver.index.credential import Credential
 from resolver.index.index_source import IndexSource

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from resolver.dataclass import dataclass, field
 from resolver.documents import parse_toml
 from resolver.errors import UsageError
 from resolver.files import read_text

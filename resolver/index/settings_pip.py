@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.files import read_text
 from resolver.index.settings_layer import Host, Layer, parse_flag

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urljoin
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urljoin
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import NotAnIndexPage
 from resolver.index.address import path_of, redact, split_address, strip_credentials
 from resolver.index.cache_format import Row

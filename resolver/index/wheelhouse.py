@@ -14,10 +14,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from resolver.dataclass import dataclass
 from resolver.errors import AbilockError, DamagedData, DiskFailure, NotFound, Unreachable
 from resolver.files import open_regular
 from resolver.index.address import redact

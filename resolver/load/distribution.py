@@ -11,12 +11,12 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import dataclass
 from resolver.documents import parse_json
 from resolver.files import open_regular, read_start
 from resolver.load.tree import HERE, Tree

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from resolver.dataclass import dataclass, field
 from resolver.errors import UsageError
 from resolver.files import read_start
 from resolver.load.distribution import Distribution, Installed, load_distribution
@@ -219,7 +219,7 @@ def _is_egg(directory: str, name: str) -> bool:
 
 def _with_sources(found: Distribution, tree: Tree) -> Distribution:
     """An editable install with the shared objects of its project's directory."""
-    from dataclasses import replace
+    from resolver.dataclass import replace
 
     assert found.editable is not None
     rows = list(found.files)

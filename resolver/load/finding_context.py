@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from resolver.dataclass import dataclass, field
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.simulation import Attempt

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.load.layout import find_layout
 from resolver.load.tree import Tree

@@ -11,8 +11,8 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from resolver.dataclass import dataclass
 from resolver.files import NotRegularError, open_descriptor, open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment

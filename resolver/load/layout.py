@@ -11,9 +11,9 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from resolver.dataclass import dataclass
 from resolver.files import read_start
 from resolver.load.tree import HERE, Tree
 

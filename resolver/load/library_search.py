@@ -8,7 +8,8 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from resolver.dataclass import dataclass, field
 
 _TOKEN = re.compile(r"\$(?:(ORIGIN|LIB|PLATFORM)(?![A-Za-z0-9_])|\{(ORIGIN|LIB|PLATFORM)\})")
 

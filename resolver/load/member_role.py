@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from resolver.dataclass import dataclass
 
 Kind = Literal["required", "optional", "one-of"]
 

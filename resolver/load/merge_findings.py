@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from resolver.dataclass import replace
 from resolver.model.reason import Code, Reason, Severity
 from resolver.model.release import Release
 from resolver.model.stack import TORCH

@@ -13,9 +13,9 @@ import stat
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from resolver.dataclass import asdict
 from resolver.errors import DamagedData
 from resolver.load.tree import HERE, Tree
 from resolver.model.shared_object import SharedObject

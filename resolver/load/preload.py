@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+from resolver.dataclass import dataclass
 from resolver.load.process import Loaded, MissingLibrary, Process
 from resolver.model.load_knowledge import Preload, PreloadRule
 

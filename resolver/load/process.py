@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.load.library_search import LoaderHost, Searcher, search
 from resolver.model.shared_object import SharedObject
 

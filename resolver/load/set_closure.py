@@ -10,11 +10,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, replace
 from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import PreloadRule, SystemLibrary

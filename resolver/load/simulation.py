@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.library_search import LoaderHost

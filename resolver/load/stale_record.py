@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.load.distribution import Distribution
 from resolver.load.tree import HERE, Tree
 from resolver.model.version import parse_version

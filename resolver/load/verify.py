@@ -10,8 +10,8 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
+from resolver.dataclass import dataclass, field
 from resolver.files import open_regular
 from resolver.load.distribution import Distribution, Installed
 from resolver.load.environment import Environment

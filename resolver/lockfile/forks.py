@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.model.options import LockOptions
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 
 from packaging.pylock import Pylock
 
+from resolver.dataclass import dataclass
 from resolver.lockfile.export_pyproject import render_pyproject
 from resolver.lockfile.export_requirements import render_constraints, render_pip, render_uv
 from resolver.lockfile.pylock import build_lock, check_lock_name, render_lock

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from resolver.dataclass import dataclass, field
 from resolver.documents import parse_json, parse_toml
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.markers import InvalidMarker
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.lockfile.forks import Fork
 from resolver.lockfile.marker_text import MarkerTexts
 from resolver.lockfile.python_range import allows

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.markers import default_environment
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_start
 from resolver.lockfile.lock_document import TAKEN, Kind, LockDocument, load_document

@@ -12,7 +12,8 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from resolver.dataclass import dataclass, field
 
 _CONTINUED = re.compile(r"\\[ \t]*\n")
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*\n?")

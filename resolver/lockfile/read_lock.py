@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from resolver.dataclass import replace
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.forks import Fork, Item, chosen_fork, none_of
 from resolver.lockfile.lock_document import Kind, LockDocument

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +20,7 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text
 from resolver.index.address import redact

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.index.pyproject import Project
 from resolver.lockfile.requirement_lines import Line, load_lines

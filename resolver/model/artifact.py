@@ -6,7 +6,6 @@ Sources: PEP 427 (wheel names), PEP 503, 592, 691, 700 (Simple API), PEP 658/714
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol, overload
@@ -16,6 +15,7 @@ from packaging.tags import Tag
 from packaging.utils import BuildTag, NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.release import Release
 
 

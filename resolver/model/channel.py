@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from packaging.utils import NormalizedName
+
+from resolver.dataclass import dataclass
 
 DEFAULT_CHANNEL = "default"
 

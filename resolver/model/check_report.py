@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from resolver.dataclass import dataclass
 from resolver.model.reason import Reason, Severity
 from resolver.model.target import Target
 

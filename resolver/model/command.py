@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+
+from resolver.dataclass import dataclass
 
 # A word of a command as text: what is quoted is one word with what touches it.
 WORD = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")

@@ -7,7 +7,8 @@ at ten times the cost.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from resolver.dataclass import dataclass
 
 # As email's parser has it: a line of another form ends the headers.
 _HEADER = re.compile(r"([\x21-\x39\x3b-\x7e]*):(.*)", re.DOTALL)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from packaging.version import Version
+
+from resolver.dataclass import dataclass
 
 _CUDA = re.compile(r"(?:cuda[-_ ]?)?(\d{1,2})\.(\d{1,2})(?:\.\d+)*", re.IGNORECASE)
 # How indexes and local versions write a CUDA release: ``cu130``.

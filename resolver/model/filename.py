@@ -6,7 +6,6 @@ times, so the two parts of a name are parsed once each: 3 microseconds a name in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -20,6 +19,8 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 from packaging.version import Version
+
+from resolver.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

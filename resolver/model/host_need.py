@@ -6,8 +6,7 @@ solver explains a driver the way it explains a version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from resolver.dataclass import dataclass
 from resolver.model.reason import Reason
 
 PYTHON = "<python>"

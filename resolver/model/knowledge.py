@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from packaging.requirements import Requirement
@@ -11,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.model.artifact import Artifact, Listing, Metadata
 from resolver.model.channel import Channel
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode

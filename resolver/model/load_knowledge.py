@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
+
+from resolver.dataclass import dataclass, field
 
 # An extension module of CPython says so in its name.
 _MODULE = re.compile(r"\.(?:cpython-\d+t?|cp\d+t?|abi3)(?:-[^.]*)?\.so$")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.reason import Code, Grade
 from resolver.model.target import Target
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass, field
 from resolver.model.reason import Code
 from resolver.model.template import Template
 

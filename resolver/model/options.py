@@ -5,9 +5,10 @@ Each field carries its ``Flag``; ``resolver.cli.flatten`` makes the options of c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+
+from resolver.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

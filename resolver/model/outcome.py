@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.command import Command
 from resolver.model.knowledge import KnownTuple

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.message import Message, Place
 from resolver.model.reason import Code, Grade

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from resolver.dataclass import dataclass
 from resolver.model.reason import Reason
 
 # What a step is: something asked, a fact, or what follows.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from resolver.dataclass import dataclass, field
 from resolver.model.release import Object, Subject
 
 

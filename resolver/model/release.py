@@ -5,11 +5,10 @@ Each is a value whose ``str`` is what people and JSON see; nothing takes that te
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.filename import parse_wheel_name
 from resolver.model.version import parse_version
 

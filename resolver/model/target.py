@@ -6,7 +6,6 @@ Sources: PEP 425 and PEP 600 (wheel tags), PEP 508 (markers), through ``packagin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 
@@ -14,6 +13,7 @@ from packaging.markers import Marker
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.model.cuda import Arch, CudaVersion
 
 # PEP 600: the legacy names of three glibc baselines.

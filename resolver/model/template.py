@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from resolver.dataclass import dataclass
 
 _LONGEST = 300
 _PIECE = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z][a-z_]*)(?::(?P<kind>[a-z]+))?\}|[{}]")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from packaging.version import Version
+
+from resolver.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from resolver.dataclass import dataclass
 from resolver.model.check_report import Report
 from resolver.model.reason import Reason, Severity
 from resolver.render.render_check import check_head, where_found

@@ -6,8 +6,8 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
+from resolver.dataclass import replace
 from resolver.model.check_report import Report
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Reason, Severity

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from resolver.dataclass import dataclass
 from resolver.model.knowledge import Knowledge, KnownTuple, WheelRange
 from resolver.model.reason import Grade
 from resolver.model.target import driver_text

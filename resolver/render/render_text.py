@@ -7,12 +7,12 @@ clock: ``today`` is passed in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host_need import CUDA, PYTHON
 from resolver.model.outcome import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.model.release import Named, Release

@@ -7,7 +7,6 @@ metadata or bytes decide is the provider's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_requires_python

@@ -9,8 +9,8 @@ steps back to where one is left. What fails by the clauses alone fails for good:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
 from resolver.solve.prerelease import licensed

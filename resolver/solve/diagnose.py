@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact
 from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Conflict

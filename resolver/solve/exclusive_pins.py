@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Reason
 from resolver.solve.candidate import Need, Wanted

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from resolver.dataclass import dataclass
 from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Need, Same, Wanted
 from resolver.solve.problem import Problem

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from packaging.tags import Tag
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.reason import Code, Reason
 from resolver.model.release import Named

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import CudaGuard

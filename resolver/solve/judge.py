@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import HostNeed
 from resolver.model.knowledge import KnownTuple

@@ -7,12 +7,12 @@ newer set whose every pair is measured, and, where anything else solves, when it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.errors import IndexFailure
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Outcome

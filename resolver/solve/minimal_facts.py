@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass, replace
 from resolver.model.host_need import HostNeed
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same, Wanted
 from resolver.solve.clauses import Clauses

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from resolver.dataclass import dataclass, replace
 from resolver.model.host_need import HostNeed
 from resolver.model.reason import Reason
 from resolver.model.stack import TORCH

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import HostNeed
 from resolver.model.outcome import Outcome, Package, PassedOver

@@ -7,12 +7,12 @@ with phantoms tells whether a conflict is proven, or only not refuted by what co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named

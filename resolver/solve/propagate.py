@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
+from resolver.dataclass import dataclass, field
 from resolver.solve.candidate import AnyCandidate, Need
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.model.host_need import HostNeed
 from resolver.model.proof import Kind, Proof, Step
 from resolver.model.reason import Reason

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.model.host_need import CUDA, PYTHON
 from resolver.model.outcome import Change, Outcome, Relaxation
 from resolver.model.stated import Stated

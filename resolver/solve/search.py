@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from resolvelib import BaseReporter
 from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
 from resolver.solve.complete_search import solve_completely
 from resolver.solve.prerelease import licensed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from resolver.dataclass import dataclass
 from resolver.model.knowledge import KnownTuple
 from resolver.model.outcome import Package, Pair
 from resolver.model.reason import Code, Grade, Reason, Severity

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass
 from resolver.model.artifact import Artifact
 from resolver.solve.candidate import AnyCandidate, Candidate
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import BYTES, HostNeed
 from resolver.model.outcome import Package, Pair

@@ -7,13 +7,13 @@ search learns each as a clause and steps back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Protocol
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.model.artifact import Artifact
 from resolver.model.knowledge import SkewGroup
 from resolver.model.reason import Code, Grade, Reason

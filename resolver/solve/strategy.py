@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.model.host_need import CUDA, FILE, HostNeed
 from resolver.model.knowledge import Knowledge, KnownTuple
 from resolver.model.outcome import Outcome

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from packaging.requirements import Requirement
@@ -12,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field, replace
 from resolver.model.artifact import Artifact
 from resolver.model.command import Repeated
 from resolver.model.cuda import CudaVersion

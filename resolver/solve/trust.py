@@ -8,10 +8,10 @@ read, and only then those of which nothing is known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.model.reason import Grade
 from resolver.solve.newest_roots import solve_newest
 from resolver.solve.problem import Problem

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NewType
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.errors import DamagedData, IndexFailure, NotFound
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from resolver.dataclass import fields
 from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
 
 if TYPE_CHECKING:

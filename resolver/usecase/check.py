@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import UsageError
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment, load_environment

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ from packaging.version import Version
 from resolver.abi.load_rules import by_torch, find_load, unserved
 from resolver.abi.shared_object import read_shared_object
 from resolver.abi.verdict import unserved_reason
+from resolver.dataclass import replace
 from resolver.evidence.driver_need import DriverNeeds, check_driver
 from resolver.evidence.installed_device_code import DeviceCheck
 from resolver.evidence.installed_symbols import InstalledSymbols

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.errors import IndexFailure
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.local_version import declared_needs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import Host

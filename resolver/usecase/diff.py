@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from packaging.version import Version
 
 from resolver.abi.diff import TorchDiff, diff_torch
 from resolver.abi.link import link_wheel
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.stack import is_torch

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.pylock import Package, PackageSdist, Pylock
 from packaging.utils import canonicalize_name
 
+from resolver.dataclass import dataclass, replace
 from resolver.errors import AbilockError, DamagedData
 from resolver.index.client import ChannelIndex
 from resolver.index.wheelhouse import Fate, Progress, Wanted, Wheelhouse

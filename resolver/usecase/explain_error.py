@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from resolver.dataclass import dataclass, replace
 from resolver.diagnosis.error_report import INSTALLED, explain, find_setting
 from resolver.errors import UsageError
 from resolver.files import open_regular

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -20,6 +19,7 @@ from packaging.pylock import Package, PackageArchive, PackageWheel, Pylock
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.errors import AbilockError, UsageError
 from resolver.host.image import probe_image
 from resolver.load.distribution import Distribution, Installed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from resolver.abi.inspection import Comparison, Inspection, compare_members, inspect_facts
 from resolver.abi.wheel import WheelFacts
+from resolver.dataclass import dataclass
 from resolver.errors import AbilockError, IndexFailure, UsageError
 from resolver.lockfile.requirements_txt import parse_requirement
 from resolver.model.target import Target

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.version import Version
 
 from resolver.compat.target_rules import TargetRules
+from resolver.dataclass import replace
 from resolver.files import read_start
 from resolver.load.distribution import Distribution
 from resolver.load.tree import HERE, Tree

@@ -6,11 +6,11 @@ A build of a channel has its local version in its own metadata, and so ``pip fre
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.dataclass import replace
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.stated import Stated

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, field
 from resolver.errors import DamagedData, UsageError
 from resolver.lockfile.pylock import load_lock, lock_target, locked_versions, target_table
 from resolver.lockfile.requirements_txt import parse_requirement

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -18,6 +17,7 @@ from packaging.version import Version
 
 from resolver.compat.merge_pins import Cell, merge_pins
 from resolver.compat.snapshot_record import Record, make_record, write_pins, write_snapshot
+from resolver.dataclass import replace
 from resolver.errors import AbilockError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.requirements_txt import parse_requirement

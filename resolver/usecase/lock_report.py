@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import replace
 from resolver.index.address import redact
 from resolver.load.merge_findings import order_findings
 from resolver.lockfile.lock_document import LockDocument

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 from resolver.model.matrix import Cell, Matrix
 from resolver.model.reason import Severity

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from resolver.dataclass import replace
 from resolver.lockfile.pin import LockFile, Pin
 from resolver.model.channel import Channel
 from resolver.model.cuda import CUDA_TAG

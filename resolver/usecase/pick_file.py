@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,7 @@ from packaging.utils import (
 )
 
 from resolver.abi.wheel import WheelFacts
+from resolver.dataclass import replace
 from resolver.errors import Unreachable, UsageError
 from resolver.lockfile.pin import Pin
 from resolver.lockfile.requirements_txt import parse_requirement

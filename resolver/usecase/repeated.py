@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import get_type_hints
 
+from resolver.dataclass import fields
 from resolver.model.command import Repeated
 from resolver.model.options import Flag, IndexOptions, TargetOptions
 

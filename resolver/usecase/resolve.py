@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
+from resolver.dataclass import dataclass, replace
 from resolver.lockfile.lock import Lock
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Change, Conflict, Outcome, Package, Pair

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 
 from resolver import __version__
+from resolver.dataclass import dataclass, field
 from resolver.errors import DamagedData, Unreachable, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.artifact import Artifact

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
 from resolver.compat.cuda_rules import nearest_cuda
 from resolver.compat.gpu_name import find_gpu, nearest_gpu
+from resolver.dataclass import dataclass, replace
 from resolver.errors import UsageError
 from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import DEFAULT_GLIBC, Host

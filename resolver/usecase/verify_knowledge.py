@@ -11,7 +11,6 @@ import base64
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -23,6 +22,7 @@ from resolver.abi.elf import ElfFacts
 from resolver.abi.inspection import read_evidence
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.compat.load_facts import knowledge_path
+from resolver.dataclass import dataclass, replace
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.files import read_regular

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from packaging.utils import NormalizedName
 
+from resolver.dataclass import dataclass, replace
 from resolver.model.outcome import Alternative, Judgement, Pair
 from resolver.model.reason import Grade, Reason
 from resolver.model.target import Target

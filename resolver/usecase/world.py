@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path, user_data_path
 
+from resolver.dataclass import dataclass
 from resolver.errors import UsageError
 
 if TYPE_CHECKING:

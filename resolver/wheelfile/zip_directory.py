@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from resolver.dataclass import dataclass, replace
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.wheel_errors import DamagedZip, LyingSize, Overlap
 
