@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 
 
 def export(lock: Path | str, to: Form) -> str:
-    """A lock file as hashed requirements for ``uv`` or ``pip``, as ``constraints``, or as the
-    ``pyproject`` of a project for uv.
+    """A lock file as hashed requirements for ``uv`` or ``pip``, as ``constraints``, as the
+    ``pyproject`` of a project for uv, or as a ``smoke`` script for the machine with the GPUs.
 
     A lock that ``resolve`` has just given is exported by its own method of that name.
     """
+    from resolver.files import read_text
     from resolver.lockfile.lock import export as render
     from resolver.lockfile.pylock import load_lock
 
     path = Path(lock)
-    return render(load_lock(path), to, source=path.name)
+    return render(load_lock(path), to, source=path.name, text=read_text(path))
 
 
 def inspect(

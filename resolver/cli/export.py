@@ -21,6 +21,7 @@ class Form(StrEnum):
     PIP = "pip"
     CONSTRAINTS = "constraints"
     PYPROJECT = "pyproject"
+    SMOKE = "smoke"
 
 
 def export(
@@ -46,4 +47,6 @@ def export(
             use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
         case Form.PYPROJECT:
             use = "Install it where it lies, as pyproject.toml: uv sync"
+        case Form.SMOKE:
+            use = f"Run it with the Python of the environment: python {file}"
     console.words(f"Wrote {output}. {use}")

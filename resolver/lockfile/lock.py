@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, assert_never
 
@@ -15,7 +16,7 @@ from resolver.lockfile.pylock import build_lock, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.outcome import Outcome
 
-Form = Literal["uv", "pip", "constraints", "pyproject"]
+Form = Literal["uv", "pip", "constraints", "pyproject", "smoke"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +56,11 @@ class Lock:
         return export(self.pylock(), to, source="pylock.toml")
 
 
-def export(lock: Pylock, to: Form, *, source: str) -> str:
+def export(lock: Pylock, to: Form, *, source: str, text: str | None = None) -> str:
     """A lock in the form that another tool takes; ``source`` is what its first line names.
 
-    Raises DamagedData when a package of the lock is not a wheel with a sha256.
+    ``text`` is that of the lock's file, where there is one. Raises DamagedData when a package of
+    the lock is not a wheel with a sha256.
     """
     match to:
         case "uv":
@@ -69,5 +71,10 @@ def export(lock: Pylock, to: Form, *, source: str) -> str:
             return render_constraints(lock, source=source)
         case "pyproject":
             return render_pyproject(lock, source=source)
+        case "smoke":
+            from resolver.lockfile.export_smoke import render_smoke
+
+            digest = sha256((render_lock(lock) if text is None else text).encode()).hexdigest()
+            return render_smoke(lock, source=source, digest=digest)
         case _:
             assert_never(to)
