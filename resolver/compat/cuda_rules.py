@@ -210,18 +210,21 @@ def packaged_floor(releases: Releases, cuda: CudaVersion) -> Version | None:
     return max(known, default=None)
 
 
-def driver_floor(releases: Releases, cuda: CudaVersion, driver: Version | None) -> Reason | None:
+def driver_floor(
+    releases: Releases, cuda: CudaVersion, driver: Version | None, *, other_cuda: bool = True
+) -> Reason | None:
     """Whether ``driver`` runs programs of CUDA ``cuda``; None when it does or nothing is known.
 
     Below the family's floor nothing runs. Between that and the packaged driver, minor-version
-    compatibility holds, which excludes the compilation of PTX: a warning.
+    compatibility holds, which excludes the compilation of PTX: a warning. ``other_cuda`` is whether
+    an older CUDA may be advised: not where the driver does not drive the GPU either.
     """
     release = releases.get(cuda)
     if release is None or driver is None:
         return None
     subject = Named("CUDA", str(cuda))
     if driver < release.driver_family:
-        best = newest_for_driver(releases, driver)
+        best = newest_for_driver(releases, driver) if other_cuda else None
         alternative = (
             f", or use CUDA {best}, the newest that driver {driver_text(driver)} runs"
             if best

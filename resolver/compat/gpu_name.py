@@ -62,16 +62,26 @@ def _is_other_model(wanted: str, known: str) -> bool:
 def nearest_gpu(gpus: Iterable[Gpu], name: str) -> tuple[Gpu, ...]:
     """Up to three GPUs whose names look like ``name``, the most alike first, for a hint.
 
-    A name with another number is another GPU, however alike it looks: it is not offered.
+    A name with another number or another word is another GPU, however alike it looks: it is not
+    offered.
     """
     by_name: dict[str, Gpu] = {}
     numbers = _numbers(name)
     for gpu in gpus:
         for known in gpu.names:
-            if not numbers or _numbers(known) == numbers:
+            if _numbers(known) == numbers if numbers else _has_words(known, name):
                 by_name.setdefault(normalize_gpu_name(known), gpu)
     close = difflib.get_close_matches(normalize_gpu_name(name), sorted(by_name), n=6, cutoff=0.6)
     return tuple(dict.fromkeys(by_name[match] for match in close))[:3]
+
+
+def _has_words(known: str, name: str) -> bool:
+    """Whether each word of ``name`` is in ``known``, but for a slip: no ``x`` is an ``xp``."""
+    words = normalize_gpu_name(known).split()
+    return all(
+        difflib.get_close_matches(word, words, n=1, cutoff=0.75)
+        for word in normalize_gpu_name(name).split()
+    )
 
 
 def _numbers(name: str) -> list[str]:

@@ -23,11 +23,13 @@ from resolver.model.knowledge import (
     CudaRelease,
     DeclaredPair,
     Family,
+    Generation,
     Gpu,
     Knowledge,
     KnownTuple,
     Library,
     Recipe,
+    ReportedCuda,
     SkewGroup,
     Successor,
     WheelRange,
@@ -111,6 +113,8 @@ class _Parsed(TypedDict):
 
     channels: tuple[Channel, ...]
     cuda: Mapping[CudaVersion, CudaRelease]
+    reported: tuple[ReportedCuda, ...]
+    generations: tuple[Generation, ...]
     gpus: tuple[Gpu, ...]
     builds: tuple[Build, ...]
     skews: tuple[SkewGroup, ...]
@@ -129,6 +133,8 @@ def _parse(layers: Layers) -> _Parsed:
 
     channels = load_rows(layers, "channels.toml", schema.ChannelsFile, lambda f: f.channel)
     releases = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.release)
+    reported = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.reported)
+    generations = load_rows(layers, "cuda.toml", schema.CudaFile, lambda f: f.generation)
     gpus = load_rows(layers, "gpus.toml", schema.GpusFile, lambda f: f.gpu)
     builds = load_rows(layers, "builds.toml", schema.BuildsFile, lambda f: f.build)
     skews = load_rows(layers, "skews.toml", schema.SkewsFile, lambda f: f.skew)
@@ -145,6 +151,8 @@ def _parse(layers: Layers) -> _Parsed:
             release.version: release
             for release in sorted((fact.value() for fact in releases), key=lambda r: r.version)
         },
+        reported=tuple(fact.value() for fact in reported),
+        generations=tuple(fact.value() for fact in generations),
         gpus=tuple(fact.value() for fact in gpus),
         builds=tuple(fact.value() for fact in builds),
         skews=tuple(fact.value() for fact in skews),

@@ -42,13 +42,18 @@ from resolver.model.knowledge import (
     CudaRelease,
     DeclaredPair,
     Family,
+    Generation,
     Gpu,
     Library,
     Recipe,
+    ReportedCuda,
     SkewGroup,
     Successor,
 )
 from resolver.model.reason import Grade
+
+# A branch of NVIDIA's driver, the first number of its versions.
+Branch = Annotated[int, Field(ge=300, le=9999)]
 
 
 class Model(BaseModel):
@@ -120,6 +125,48 @@ class CudaFact(Fact):
             driver_packaged=self.driver_packaged,
             archs_source=self.archs_source,
             driver_source=self.driver_source,
+        )
+
+
+class ReportedCudaFact(Fact):
+    """One ``[[reported]]`` of ``cuda.toml``: ``driver`` is the branch that reports it."""
+
+    version: CudaText
+    driver: Branch
+    source: Text
+
+    def value(self) -> ReportedCuda:
+        """As the rest of the program knows it."""
+        return ReportedCuda(
+            id=self.id, version=self.version, driver=self.driver, source=self.source
+        )
+
+
+class GenerationFact(Fact):
+    """One ``[[generation]]`` of ``cuda.toml``."""
+
+    archs: Annotated[tuple[ArchText, ...], AfterValidator(some)]
+    first_driver: Branch | None = None
+    last_driver: Branch | None = None
+    source: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> GenerationFact:
+        first, last = self.first_driver, self.last_driver
+        if first is None and last is None:
+            raise ValueError("first-driver or last-driver must be given")
+        if first is not None and last is not None and last < first:
+            raise ValueError(f"the last driver, {last}, is older than the first, {first}")
+        return self
+
+    def value(self) -> Generation:
+        """As the rest of the program knows it."""
+        return Generation(
+            id=self.id,
+            archs=tuple(sorted(self.archs)),
+            first_driver=self.first_driver,
+            last_driver=self.last_driver,
+            source=self.source,
         )
 
 
@@ -326,6 +373,8 @@ class CudaFile(Model):
     """``cuda.toml``."""
 
     release: tuple[CudaFact, ...]
+    reported: tuple[ReportedCudaFact, ...] = ()
+    generation: tuple[GenerationFact, ...] = ()
 
 
 class LibrariesFile(Model):

@@ -78,6 +78,7 @@ class PreloadFact(Fact):
     """One ``[[preload]]`` of ``preloads.toml``."""
 
     versions: SpecifierText
+    build: Annotated[int, Field(ge=1)] | None = None
     directories: Annotated[tuple[Text, ...], AfterValidator(some)]
     mapped: str
     always: tuple[PreloadText, ...]
@@ -96,6 +97,7 @@ class PreloadFact(Fact):
         return PreloadRule(
             id=self.id,
             versions=self.versions,
+            build=self.build or 0,
             directories=self.directories,
             mapped=self.mapped,
             always=tuple(map(_preload, self.always)),

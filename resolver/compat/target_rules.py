@@ -17,6 +17,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from resolver.compat.cuda_rules import builds_serving, covers, driver_floor, toolkit_supports
+from resolver.compat.driver_branch import branch_text, drives
 from resolver.compat.wheel_ranges import WheelRanges
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.cuda import CUDA_TAG, Arch, CudaVersion, DeviceCode
@@ -77,13 +78,30 @@ class TargetRules:
     def _read_target_needs(self) -> Iterable[HostNeed]:
         target, releases = self._target, self._knowledge.cuda
         origin = f"CUDA {target.cuda}"
-        reason = _fatal(driver_floor(releases, target.cuda, target.driver))
+        undriven = self._undriven()
+        floor_reason = _fatal(
+            driver_floor(releases, target.cuda, target.driver, other_cuda=not undriven)
+        )
         release = releases.get(target.cuda)
         floor = f">={driver_text(release.driver_family)}" if release else "any"
-        yield HostNeed(DRIVER, floor, origin, reason)
+        yield HostNeed(DRIVER, floor, origin, floor_reason)
+        for arch, reason in undriven.items():
+            if floor_reason is None or reason.code is Code.DRIVER_TOO_NEW:
+                span = branch_text(self._knowledge.generations, arch)
+                yield HostNeed(DRIVER, span, str(reason.subject), reason)
         for arch in target.archs:
             unmet = _fatal(toolkit_supports(releases, target.toolkit or target.cuda, arch))
             yield HostNeed(GPU, str(arch), origin, unmet)
+
+    def _undriven(self) -> dict[Arch, Reason]:
+        """The GPUs that the driver does not drive, and why."""
+        target = self._target
+        gpu = target.gpu if len(target.archs) == 1 else None
+        found = {
+            arch: drives(self._knowledge.generations, arch, target.driver, gpu=gpu)
+            for arch in target.archs
+        }
+        return {arch: reason for arch, reason in found.items() if reason is not None}
 
     # which CUDA a file is for
 

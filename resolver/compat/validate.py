@@ -65,6 +65,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
         *(("cuda.toml", fact) for fact in (cuda.release if cuda else ())),
+        *(("cuda.toml", fact) for fact in (cuda.reported if cuda else ())),
+        *(("cuda.toml", fact) for fact in (cuda.generation if cuda else ())),
         *(("gpus.toml", fact) for fact in (gpus.gpu if gpus else ())),
         *(("builds.toml", fact) for fact in (builds.build if builds else ())),
         *(("skews.toml", fact) for fact in (skews.skew if skews else ())),

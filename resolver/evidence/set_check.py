@@ -48,7 +48,8 @@ def check_whole(
     Only the files that the solve has read count. Raises KnowledgeError.
     """
     files = tuple(artifacts)
-    torch = next((artifact.version for artifact in files if artifact.name == TORCH), None)
+    file = next((artifact for artifact in files if artifact.name == TORCH), None)
+    torch = None if file is None else file.version
     wheels = [
         WheelInSet(
             name=artifact.name,
@@ -64,7 +65,9 @@ def check_whole(
         target,
         libraries=base.facts.libraries,
         system=base.system_libraries,
-        preload=None if torch is None else find_rule(base.preloads, torch),
+        preload=None
+        if file is None
+        else find_rule(base.preloads, file.version, file.build[0] if file.build else 0),
         torch=None if torch is None else Release(TORCH, torch),
         complete=complete,
     )

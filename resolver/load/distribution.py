@@ -26,6 +26,7 @@ from resolver.model.release import Release
 
 _SIZE = re.compile(r"[0-9]{1,19}")
 _NATIVE = re.compile(r"\.so(?:\.\d+)*$")
+_BUILD = re.compile(r"\s*(\d{1,9})")  # digits, then any text: "Build: 3"
 _MAX_METADATA = 4 << 20
 _MAX_RECORD = 64 << 20
 _MAX_WALK = 20_000
@@ -49,7 +50,8 @@ class Distribution:
 
     ``site`` is the directory it lies in, ``info`` its ``.dist-info`` there. ``editable`` is the
     directory of the project it was installed from in editable mode. ``tag`` is the wheel tag it was
-    installed from. ``problems`` say what of its records is missing or cannot be read.
+    installed from, ``build`` that wheel's build number, 0 where it has none and None where that is
+    not recorded. ``problems`` say what of its records is missing or cannot be read.
     """
 
     name: NormalizedName
@@ -62,6 +64,7 @@ class Distribution:
     url_digest: str | None = None
     editable: str | None = None
     tag: str | None = None
+    build: int | None = None
     problems: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -102,6 +105,7 @@ def load_distribution(info: Path, tree: Tree = HERE) -> Distribution | None:
     if not files and egg:
         files = tuple(_egg_files(info, tree))
     url, digest, editable = _origin(info / "direct_url.json", tree, problems)
+    tag, build = _wheel(info / "WHEEL", tree)
     return Distribution(
         name=canonicalize_name(name),
         version=headers.version or version,
@@ -112,7 +116,8 @@ def load_distribution(info: Path, tree: Tree = HERE) -> Distribution | None:
         url=url,
         url_digest=digest,
         editable=editable,
-        tag=_tag(info / "WHEEL", tree),
+        tag=tag,
+        build=build,
         problems=tuple(problems),
     )
 
@@ -237,10 +242,13 @@ def _origin(
     return url, digest if isinstance(digest, str) else None, None
 
 
-def _tag(path: Path, tree: Tree) -> str | None:
+def _wheel(path: Path, tree: Tree) -> tuple[str | None, int | None]:
+    """The tag of the wheel that was installed, and its build number."""
     try:
         lines = read_start(tree.place(path), 1 << 16).splitlines()
     except OSError:
-        return None
+        return None, None
     tags = [line.partition(":")[2].strip() for line in lines if line.startswith("Tag:")]
-    return tags[0] if tags else None
+    builds = [line.partition(":")[2] for line in lines if line.startswith("Build:")]
+    number = _BUILD.match(builds[0]) if builds else None
+    return tags[0] if tags else None, int(number[1]) if number else 0

@@ -38,6 +38,34 @@ class CudaRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedCuda:
+    """A CUDA release that drivers report and that no toolkit was made of.
+
+    ``driver`` is the branch of drivers that reports it.
+    """
+
+    id: str
+    version: CudaVersion
+    driver: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """The branches of NVIDIA's driver that drive GPUs of some architectures.
+
+    ``first_driver`` and ``last_driver`` are branches (580 for R580); None where no source says,
+    and for a last one that is still to come.
+    """
+
+    id: str
+    archs: tuple[Arch, ...]
+    first_driver: int | None
+    last_driver: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """A GPU by the names people use, with its compute capability."""
 
@@ -323,6 +351,8 @@ class Knowledge:
 
     channels: tuple[Channel, ...] = ()
     cuda: Mapping[CudaVersion, CudaRelease] = field(default_factory=dict)
+    reported: tuple[ReportedCuda, ...] = ()
+    generations: tuple[Generation, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     builds: tuple[Build, ...] = ()
     skews: tuple[SkewGroup, ...] = ()

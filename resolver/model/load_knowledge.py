@@ -89,10 +89,15 @@ class Preload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreloadRule:
-    """What some releases of torch preload: one row of ``preloads.toml``."""
+    """What some releases of torch preload: one row of ``preloads.toml``.
+
+    ``build`` is the first build number of the wheels that it speaks of, 0 for those of any: of two
+    rows of a release, the one of the higher build counts for a file that has it.
+    """
 
     id: str
     versions: SpecifierSet
+    build: int = 0
     directories: tuple[str, ...]
     mapped: str
     always: tuple[Preload, ...]
@@ -137,7 +142,20 @@ class SystemLibrary:
         return " ".join(part for part in (command, self.note) if part)
 
 
-def find_rule(rules: Sequence[PreloadRule], version: Version) -> PreloadRule | None:
-    """The rule for one release of torch, None for one older than all; the last row is open."""
+def find_rule(
+    rules: Sequence[PreloadRule], version: Version, build: int | None
+) -> PreloadRule | None:
+    """The rule for one file of torch, None for a release older than all; the last row is open.
+
+    ``build`` is the build number of the wheel, 0 where its name has none; None where that is not
+    known: then the highest counts, which installers prefer.
+    """
     public = Version(version.base_version)
-    return next((r for r in rules if r.versions.contains(public, prereleases=True)), None)
+    fitting = [
+        rule
+        for rule in rules
+        if rule.versions.contains(public, prereleases=True)
+        and (build is None or rule.build <= build)
+    ]
+    highest = max((rule.build for rule in fitting), default=0)
+    return next((rule for rule in fitting if rule.build == highest), None)

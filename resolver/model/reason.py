@@ -20,6 +20,7 @@ class Code(StrEnum):
     CUDA_MISMATCH = "cuda-mismatch"
     CXX11_ABI = "cxx11-abi"
     DRIVER_TOO_OLD = "driver-too-old"
+    DRIVER_TOO_NEW = "driver-too-new"
     TOOLKIT_MISSING = "toolkit-missing"
     GLIBC_TOO_OLD = "glibc-too-old"
     SYMBOL_VERSION_TOO_NEW = "symbol-version-too-new"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
+from resolver.compat.driver_branch import branch_text
 from resolver.dataclass import dataclass
 from resolver.model.knowledge import Knowledge, KnownTuple, WheelRange
 from resolver.model.reason import Grade
@@ -16,6 +17,8 @@ class Kind(StrEnum):
 
     CHANNEL = "channel"
     CUDA = "cuda"
+    REPORTED = "reported"
+    GENERATION = "generation"
     GPU = "gpu"
     BUILD = "build"
     SKEW = "skew"
@@ -50,6 +53,13 @@ def facts(known: Knowledge) -> Iterator[Fact]:
         archs = ", ".join(map(str, release.archs))
         summary = f"driver >={driver_text(release.driver_family)}; {archs}"
         yield _fact(Kind.CUDA, str(release.version), summary, release.archs_source)
+    for each in known.reported:
+        summary = f"CUDA {each.version}: drivers {each.driver} report it, there is no toolkit"
+        yield _fact(Kind.REPORTED, each.id, summary, each.source)
+    for generation in known.generations:
+        names = ", ".join(map(str, generation.archs))
+        drivers = branch_text([generation], generation.archs[0])
+        yield _fact(Kind.GENERATION, generation.id, f"{names}: driver {drivers}", generation.source)
     for gpu in known.gpus:
         yield _fact(Kind.GPU, gpu.id, f"{', '.join(gpu.names)}: {gpu.arch}", gpu.source)
     for known_build in known.builds:

@@ -119,7 +119,7 @@ def check_environment(
             )
     world = session.world
     options = with_project(options, session.project)
-    wish = make_wish(session.knowledge, options)
+    wish = make_wish(session.knowledge, options, session.tell)
     if root is not None:
         return _check_image(
             session, place, root, wish, options, full=full, verify=verify, on_package=on_package

@@ -100,7 +100,9 @@ def simulate(
                 if environment.python_short is None
                 else environment.python_short.replace(".", ""),
             ),
-            preload=None if torch_version is None else find_rule(base.preloads, torch_version),
+            preload=None
+            if torch is None or torch_version is None
+            else find_rule(base.preloads, torch_version, torch.build),
             cuda_major=major,
             on_package=on_package,
             mounted=image is not None,

@@ -62,7 +62,7 @@ def describe_machine(session: Session, options: TargetOptions) -> MachineResult:
     target: Target | None = None
     problem: UsageError | None = None
     try:
-        target = make_target(known, whole, world, accelerator=found)
+        target = make_target(known, whole, world, accelerator=found, tell=session.tell)
     except UsageError as error:
         complete = whole.arch or whole.gpu or found.archs
         if complete and (whole.cuda or found.cuda(known)):

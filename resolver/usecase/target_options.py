@@ -15,7 +15,7 @@ from resolver.host.gpu import Accelerator
 from resolver.host.interpreter import DEFAULT_GLIBC, Host
 from resolver.index.pyproject import TARGET_KEYS, Project
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.knowledge import Knowledge
+from resolver.model.knowledge import Knowledge, ReportedCuda
 from resolver.model.options import PlatformOptions, TargetOptions
 from resolver.model.stack import MACHINES, PYTHONS
 from resolver.model.target import Target, driver_text
@@ -51,7 +51,7 @@ def make_target(
     host = world.probe_host()
     version, free_threaded = _python(options.python, host)
     return Target(
-        cuda=_cuda(knowledge, options.cuda, "--cuda"),
+        cuda=_cuda(knowledge, options.cuda, tell),
         archs=_archs(knowledge, options.arch, options.gpu),
         python=version,
         free_threaded=free_threaded,
@@ -139,7 +139,40 @@ def make_platform(knowledge: Knowledge, options: PlatformOptions, world: World) 
     )
 
 
-def _cuda(knowledge: Knowledge, text: str, option: str) -> CudaVersion:
+def _cuda(knowledge: Knowledge, text: str, tell: Callable[[str], None]) -> CudaVersion:
+    """``--cuda``: a release; the newest of a major; or what a driver reports that is no release."""
+    if (major := _major(text)) is not None:
+        newest = max((v for v in knowledge.cuda if v.major == major), default=None)
+        if newest is not None:
+            tell(f"--cuda {text.strip()}: CUDA {newest}, the newest {major}.x that is known.")
+            return newest
+    reported = _reported(knowledge, text)
+    if reported is not None:
+        version = reported.version
+        before = [v for v in knowledge.cuda if v.major == version.major and v < version]
+        if before:
+            tell(
+                f"--cuda {version}: driver {reported.driver} reports it, and there is no such "
+                f"toolkit; CUDA {max(before)}, the newest before it, is taken."
+            )
+            return max(before)
+    return _release(knowledge, text, "--cuda")
+
+
+def _major(text: str) -> int | None:
+    match = re.fullmatch(r"(?:cuda[-_ ]?|cu)?(\d\d)", text.strip(), re.IGNORECASE)
+    return int(match[1]) if match else None
+
+
+def _reported(knowledge: Knowledge, text: str) -> ReportedCuda | None:
+    try:
+        version = CudaVersion.parse(text)
+    except ValueError:
+        return None
+    return next((each for each in knowledge.reported if each.version == version), None)
+
+
+def _release(knowledge: Knowledge, text: str, option: str) -> CudaVersion:
     known = sorted(knowledge.cuda)
     names = ", ".join(map(str, known))
     try:
@@ -152,10 +185,11 @@ def _cuda(knowledge: Knowledge, text: str, option: str) -> CudaVersion:
         ) from error
     if version not in knowledge.cuda:
         near = nearest_cuda(knowledge.cuda, str(version))
-        raise UsageError(
-            f"{option} {version} is not a known CUDA release",
-            hint=f"nearest known: {near}; all: {names}",
-        )
+        reported = _reported(knowledge, text)
+        what = "is not a known CUDA release"
+        if reported is not None:
+            what = f"is what driver {reported.driver} reports: there is no such toolkit"
+        raise UsageError(f"{option} {version} {what}", hint=f"nearest known: {near}; all: {names}")
     return version
 
 
@@ -268,11 +302,13 @@ class Wish:
     toolkit: CudaVersion | None
 
 
-def make_wish(knowledge: Knowledge, options: TargetOptions) -> Wish:
+def make_wish(
+    knowledge: Knowledge, options: TargetOptions, tell: Callable[[str], None] = lambda _: None
+) -> Wish:
     """What the options say, for commands that can do without. Raises UsageError as make_target."""
     known = options.arch is not None or options.gpu is not None
     return Wish(
-        cuda=None if options.cuda is None else _cuda(knowledge, options.cuda, "--cuda"),
+        cuda=None if options.cuda is None else _cuda(knowledge, options.cuda, tell),
         archs=_archs(knowledge, options.arch, options.gpu) if known else (),
         driver=_driver(options.driver),
         toolkit=_toolkit(knowledge, options),
@@ -280,7 +316,7 @@ def make_wish(knowledge: Knowledge, options: TargetOptions) -> Wish:
 
 
 def _toolkit(knowledge: Knowledge, options: TargetOptions) -> CudaVersion | None:
-    return None if options.toolkit is None else _cuda(knowledge, options.toolkit, "--toolkit")
+    return None if options.toolkit is None else _release(knowledge, options.toolkit, "--toolkit")
 
 
 def with_machine(wish: Wish, found: Accelerator) -> Wish:

@@ -128,7 +128,12 @@ def test_version(run: Run, flag: str) -> None:
 
 def test_every_kind_of_fact_is_listed() -> None:
     parts = {field.name for field in fields(Knowledge)} - {"snapshot"}
-    singular = {"libraries": "library", "families": "family", "wheels": "wheels"}
+    singular = {
+        "libraries": "library",
+        "families": "family",
+        "wheels": "wheels",
+        "reported": "reported",
+    }
     assert {singular.get(part, part.removesuffix("s")) for part in parts} == set(Kind)
 
 

@@ -17,8 +17,10 @@ from resolver.compat.cuda_rules import (
     serving_releases,
     toolkit_supports,
 )
+from resolver.compat.driver_branch import branch_text, drives
 from resolver.compat.load_facts import load_knowledge
 from resolver.model.cuda import Arch, CudaVersion, DeviceCode
+from resolver.model.knowledge import Generation
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.target import driver_text
 from tests.support.named import named
@@ -345,3 +347,59 @@ def test_the_release_that_is_probably_meant(text: str, expected: str) -> None:
 
 def test_no_version_has_no_neighbour() -> None:
     assert nearest_cuda(RELEASES, "latest") is None
+
+
+GENERATIONS = (
+    Generation(
+        id="volta", archs=(Arch.parse("7.0"),), first_driver=None, last_driver=580, source="a page"
+    ),
+    Generation(
+        id="blackwell",
+        archs=(Arch.parse("10.0"), Arch.parse("12.0")),
+        first_driver=570,
+        last_driver=None,
+        source="a page",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("arch", "driver", "expected"),
+    [
+        ("7.0", "580.142", None),
+        ("7.0", "590.44.01", ("driver-too-new", "declared")),
+        ("7.0", None, None),
+        ("7.5", "999.1", None),
+        ("12.0", "565.57.01", ("driver-too-old", "inferred")),
+        ("12.0", "570.26", None),
+        ("9.0", "470.82", None),
+    ],
+)
+def test_the_branches_that_drive_a_gpu(
+    arch: str, driver: str | None, expected: tuple[str, str] | None
+) -> None:
+    reason = drives(GENERATIONS, Arch.parse(arch), Version(driver) if driver else None)
+    assert (None if reason is None else (reason.code, reason.grade)) == expected
+
+
+def test_the_last_driver_of_a_gpu_is_named() -> None:
+    reason = drives(GENERATIONS, Arch.parse("7.0"), Version("595.45.4"), gpu="V100")
+    assert reason is not None
+    assert str(reason.subject) == "GPU V100 (sm_70)"
+    assert reason.needs == "a driver of the 580 branch or older, the last that drives it"
+    assert reason.found == "driver 595.45.04"
+    assert reason.remedy == "Install a driver of the 580 branch: newer ones ignore this GPU."
+
+
+@pytest.mark.parametrize(
+    ("arch", "drivers"),
+    [
+        *((arch, "<471") for arch in ("3.0", "3.2", "3.5", "3.7")),
+        *((arch, "<581") for arch in ("5.0", "5.2", "5.3", "6.0", "6.1", "7.0")),
+        *((arch, "any") for arch in ("6.2", "7.2", "7.5", "8.0", "8.6", "8.9", "9.0", "10.3")),
+        ("10.0", ">=570"),
+        ("12.0", ">=570"),
+    ],
+)
+def test_what_is_known_of_drivers_and_gpus(arch: str, drivers: str) -> None:
+    assert branch_text(load_knowledge().generations, Arch.parse(arch)) == drivers

@@ -42,6 +42,14 @@ GPUS = load_knowledge().gpus
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "sm_86"),
         ("Tesla P100-PCIE-16GB", "sm_60"),
         ("Orin Nano", "sm_87"),
+        ("Jetson Orin", "sm_87"),
+        ("rtx 8000", "sm_75"),
+        ("tesla k80", "sm_37"),
+        ("GTX 750Ti", "sm_50"),
+        ("GTX TITAN X", "sm_52"),
+        ("quadro p6000", "sm_61"),
+        ("quadro gv100", "sm_70"),
+        ("T1000", "sm_75"),
     ],
 )
 def test_known_names(name: str, arch: str) -> None:
@@ -50,7 +58,9 @@ def test_known_names(name: str, arch: str) -> None:
     assert str(gpu.arch) == arch
 
 
-@pytest.mark.parametrize("name", ["RTX 5070 SUPER", "H1000", "Radeon 7900", "", "RTX 6000", "B100"])
+@pytest.mark.parametrize(
+    "name", ["RTX 5070 SUPER", "H1000", "Radeon 7900", "", "RTX 6000", "B100", "TITAN X"]
+)
 def test_other_names(name: str) -> None:
     assert find_gpu(GPUS, name) is None
 
@@ -81,4 +91,7 @@ def test_a_gpu_with_another_number_is_not_offered() -> None:
 def test_names_that_look_alike_are_offered() -> None:
     assert nearest_gpu(GPUS, "RTX PRO 6000 Blackwel")[0].id == "rtx-pro-6000-blackwell"
     assert nearest_gpu(GPUS, "zzzz") == ()
+    assert nearest_gpu(GPUS, "rubin") == ()  # which looks like Orin
+    assert [gpu.id for gpu in nearest_gpu(GPUS, "spark")] == ["gb10"]
+    assert {gpu.id for gpu in nearest_gpu(GPUS, "TITAN X")} == {"gtx-titan-x", "titan-x-pascal"}
     assert len(nearest_gpu(GPUS, "RTX 50")) <= 3

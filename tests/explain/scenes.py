@@ -72,7 +72,12 @@ class Scene:
         if not self.real:
             return self.knowledge
         shipped = load_knowledge()
-        return replace(self.knowledge, cuda=shipped.cuda, builds=shipped.builds)
+        return replace(
+            self.knowledge,
+            cuda=shipped.cuda,
+            generations=shipped.generations,
+            builds=shipped.builds,
+        )
 
     @cached_property
     def releases(self) -> FakeIndex:
@@ -241,7 +246,19 @@ SCENES: dict[str, Scene] = {
     "cuda-too-old-for-the-gpu": Scene(
         index=TORCHES, asked=("torch",), real=True, target=make_target(cuda="12.4")
     ),
+    "driver-too-new": Scene(
+        index=f"torch 2.9.1+cu126 {X} channel:pytorch",
+        asked=("torch==2.9.1",),
+        real=True,
+        target=make_target(cuda="12.6", archs="7.0", driver="595.45.04"),
+    ),
     "driver-too-old": Scene(
+        index=TORCHES,
+        asked=("torch",),
+        real=True,
+        target=make_target(archs="9.0", driver="535.54.03"),
+    ),
+    "driver-too-old-for-the-gpu": Scene(
         index=TORCHES, asked=("torch",), real=True, target=make_target(driver="535.54.03")
     ),
     "successor": Scene(

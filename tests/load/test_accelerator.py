@@ -164,3 +164,45 @@ def test_without_a_gpu_they_are_asked_for() -> None:
         make_target(load_knowledge(), TargetOptions(arch="sm90"), world)
     with pytest.raises(UsageError, match="no GPU architecture given"):
         make_target(load_knowledge(), TargetOptions(cuda="13.0"), world)
+
+
+@pytest.mark.parametrize(
+    ("said", "cuda", "told"),
+    [
+        ("12.0", "12.0", []),
+        ("13.0", "13.0", []),
+        ("13", "13.5", ["--cuda 13: CUDA 13.5, the newest 13.x that is known."]),
+        ("cu12", "12.9", ["--cuda cu12: CUDA 12.9, the newest 12.x that is known."]),
+        ("11", "11.8", ["--cuda 11: CUDA 11.8, the newest 11.x that is known."]),
+        (
+            "12.7",
+            "12.6",
+            [
+                "--cuda 12.7: driver 565 reports it, and there is no such toolkit; CUDA 12.6, the "
+                "newest before it, is taken."
+            ],
+        ),
+    ],
+)
+def test_what_is_said_of_cuda(said: str, cuda: str, told: list[str]) -> None:
+    heard: list[str] = []
+    given = TargetOptions(cuda=said, arch="sm90")
+    target = make_target(load_knowledge(), given, still_world(), tell=heard.append)
+    assert (str(target.cuda), heard) == (cuda, told)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (TargetOptions(cuda="14", arch="sm90"), "--cuda '14' is not a CUDA version"),
+        (TargetOptions(cuda="9", arch="sm90"), "--cuda '9' is not a CUDA version"),
+        (
+            TargetOptions(cuda="12.6", toolkit="12.7", arch="sm90"),
+            "--toolkit 12.7 is what driver 565 reports: there is no such toolkit",
+        ),
+    ],
+)
+def test_no_cuda_release(options: TargetOptions, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make_target(load_knowledge(), options, still_world())
+    assert str(caught.value) == message

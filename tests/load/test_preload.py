@@ -30,12 +30,30 @@ RULES = KnowledgeBase().preloads
     ],
 )
 def test_the_rule_of_a_release(version: str, rule: str | None) -> None:
-    found = find_rule(RULES, Version(version))
+    found = find_rule(RULES, Version(version), 0)
     assert (found.id if found else None) == rule
 
 
+@pytest.mark.parametrize(
+    ("build", "rule", "first"),
+    [
+        (0, "torch-2.10", "libcublas"),
+        (2, "torch-2.10", "libcublas"),
+        (3, "torch-2.10-build-3", "libcublasLt"),
+        (4, "torch-2.10-build-3", "libcublasLt"),
+        (None, "torch-2.10-build-3", "libcublasLt"),
+    ],
+)
+def test_a_later_build_of_one_release_preloads_otherwise(
+    build: int | None, rule: str, first: str
+) -> None:
+    found = find_rule(RULES, Version("2.10.0"), build)
+    assert found is not None
+    assert (found.id, found.always[0].stem) == (rule, first)
+
+
 def test_nvrtc_is_preloaded_from_the_old_directory_first() -> None:
-    rule = find_rule(RULES, Version("2.11.0"))
+    rule = find_rule(RULES, Version("2.11.0"), 0)
     assert rule is not None
     assert rule.directories[:2] == ("nvidia/{folder}/lib", "nvidia/cu{major}/lib")
     assert "libnvrtc" in [wanted.stem for wanted in rule.always]

@@ -36,7 +36,7 @@ def check(
         TARGET,
         libraries=BASE.facts.libraries,
         system=BASE.system_libraries,
-        preload=find_rule(BASE.preloads, Version(torch)),
+        preload=find_rule(BASE.preloads, Version(torch), 0),
         torch=named(f"torch {torch}"),
         **more,
     )
