@@ -52,6 +52,7 @@ PURE = {
     "__future__",
     "bisect",
     "collections",
+    "contextlib",
     "dataclasses",
     "datetime",
     "enum",

@@ -10,11 +10,10 @@ from functools import cache
 from typing import Any, ClassVar
 
 import typer
-from typer.main import get_command
 
 from resolver import __version__
 from resolver.cli import console
-from resolver.cli.lazy import LazyGroup, Part
+from resolver.cli.lazy import LazyGroup, Part, QuietOption, group_command
 from resolver.errors import AbilockError
 
 
@@ -99,14 +98,16 @@ def _main(
     version: bool = typer.Option(
         False, "--version", "-V", callback=_version, is_eager=True, help="Print the version."
     ),
+    quiet: QuietOption = 0,
 ) -> None:
     del version  # its callback has answered
+    console.be_quiet(quiet)
 
 
 @cache
 def command() -> Any:
     """The command, which is built once."""
-    return get_command(app)
+    return group_command(app)
 
 
 def main() -> None:

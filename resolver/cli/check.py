@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,16 +155,19 @@ def _check(
         from resolver.usecase.freeze import check_place
 
         check_place(freeze)
-    with _progress() as on_package:
-        return api.check_environment(
-            place,
-            root=root,
-            target=target,
-            full=full,
-            verify=verify,
-            on_package=on_package,
-            session=session,
-        )
+
+    def on_package(distribution: Distribution) -> None:
+        session.activity.step = f"checking {distribution.name}"
+
+    return api.check_environment(
+        place,
+        root=root,
+        target=target,
+        full=full,
+        verify=verify,
+        on_package=on_package,
+        session=session,
+    )
 
 
 def _print(answers: Sequence[CheckResult], format: CheckFormat, verbose: bool) -> None:
@@ -214,16 +216,3 @@ def _tell_frozen(path: Path, frozen: FreezeResult, *, broken: bool) -> None:
     if broken:
         lines.append("The environment is broken, and this is a lock of it as it is.")
     console.words("\n".join(lines))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Distribution], None]]:
-    """A line on a terminal that says which package is being looked at."""
-    terminal = console.terminal()
-    if terminal is None:
-        yield lambda _: None
-        return
-    from rich.status import Status
-
-    with Status("checking ...", console=terminal) as status:
-        yield lambda distribution: status.update(f"checking {distribution.name} ...")

@@ -10,22 +10,20 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from threading import Lock, Timer
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO, TYPE_CHECKING
 
+from resolver.dataclass import dataclass
 from resolver.errors import AbilockError, DiskFailure
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from resolver.model.artifact import Artifact
+# So many -q leave stdout empty too.
+_SILENT = 2
 
 # What makes rich take a stream for a terminal that is none, or know one by itself.
 _FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-
-# What is over sooner needs no words.
-_PATIENCE = 0.5
 
 _STYLES = (
     (re.compile(r"^(Solved|Accepted):"), "bold green"),
@@ -40,8 +38,43 @@ _STYLES = (
 )
 
 
+@dataclass(slots=True)
+class _Manner:
+    """How words are printed: with ``quiet`` 1 errors and data alone, with 2 no data either.
+
+    ``aside`` takes a line that is updated in place back for as long as something is printed.
+    """
+
+    quiet: int = 0
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+_manner = _Manner()
+
+
+def be_quiet(times: int) -> None:
+    """Print less: what ``-q`` asks for, once or more."""
+    _manner.quiet += times
+
+
+def is_quiet() -> bool:
+    """Whether errors and data alone are printed."""
+    return _manner.quiet > 0
+
+
+@contextmanager
+def beside(aside: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Print beside a line that is updated in place, which ``aside`` takes back meanwhile."""
+    _manner.aside = aside
+    try:
+        yield
+    finally:
+        _manner.aside = nullcontext
+
+
 def prepare() -> None:
     """Make the streams take every text, and keep files from taking a closed stream's number."""
+    _manner.quiet = 0
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -76,15 +109,17 @@ def _silence(stream: IO[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def words(text: str, *, error: bool = True) -> None:
+def words(text: str, *, error: bool = True, urgent: bool = False) -> None:
     """Print lines for people, to stderr unless ``error`` is False. Raises DiskFailure.
 
-    What stderr does not take is lost: the answer and its exit code stand.
+    What stderr does not take is lost: the answer and its exit code stand. Those that are not
+    ``urgent`` are not printed where the user wants it quiet.
     """
     if not error:
         with answering():
-            _print(text, error=False)
-    elif sys.stderr is not None:
+            if _manner.quiet < _SILENT:
+                _print(text, error=False)
+    elif sys.stderr is not None and (urgent or not _manner.quiet):
         try:
             _print(text, error=True)
         except OSError:
@@ -93,13 +128,15 @@ def words(text: str, *, error: bool = True) -> None:
 
 def _print(text: str, *, error: bool) -> None:
     stream = sys.stderr if error else sys.stdout
-    if _may_be_terminal(stream):
-        _print_styled(text, error=error)
-    else:
-        # As rich prints where it sees no terminal; importing it takes longer than many a command.
-        lines = (f"{_printable(line).expandtabs()}\n" for line in text.splitlines())
-        stream.write("".join(lines))
-        stream.flush()
+    with _manner.aside():
+        if _may_be_terminal(stream):
+            _print_styled(text, error=error)
+        else:
+            # As rich prints where it sees no terminal; to import it takes longer than many a
+            # command.
+            lines = (f"{printable(line).expandtabs()}\n" for line in text.splitlines())
+            stream.write("".join(lines))
+            stream.flush()
 
 
 def _may_be_terminal(stream: IO[str]) -> bool:
@@ -110,7 +147,7 @@ def _print_styled(text: str, *, error: bool) -> None:
     from rich.text import Text
 
     console = _console(error=error, soft_wrap=True)
-    for line in map(_printable, text.splitlines()):
+    for line in map(printable, text.splitlines()):
         styled = Text(line)
         for pattern, style in _STYLES:
             if match := pattern.match(line):
@@ -124,24 +161,18 @@ def painted(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     Raises DiskFailure.
     """
     with answering():
+        if _manner.quiet >= _SILENT:
+            return
         if not _may_be_terminal(sys.stdout):
             rows = ("".join(word for word, _ in line).rstrip() for line in lines)
-            sys.stdout.write("".join(f"{_printable(row)}\n" for row in rows))
+            sys.stdout.write("".join(f"{printable(row)}\n" for row in rows))
             sys.stdout.flush()
             return
         from rich.text import Text
 
         console = _console(error=False, soft_wrap=True)
         for line in lines:
-            console.print(Text.assemble(*((_printable(word), style) for word, style in line)))
-
-
-def terminal() -> Console | None:
-    """Stderr, where it is a terminal."""
-    if sys.stderr is None or not _may_be_terminal(sys.stderr):
-        return None
-    console = _console(error=True)
-    return console if console.is_terminal else None
+            console.print(Text.assemble(*((printable(word), style) for word, style in line)))
 
 
 def _console(*, error: bool, soft_wrap: bool = False) -> Console:
@@ -155,7 +186,7 @@ def _console(*, error: bool, soft_wrap: bool = False) -> Console:
     return Passing(stderr=error, soft_wrap=soft_wrap, highlight=False)
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """``line`` without what a terminal would obey; whatever a server said may be in it."""
     if line.isprintable():
         return line
@@ -164,58 +195,12 @@ def _printable(line: str) -> str:
     )
 
 
-@contextmanager
-def reading(patience: float = _PATIENCE) -> Iterator[Callable[[Artifact], None]]:
-    """A line on a terminal that says which wheel is being read, once that lasts; else nothing.
-
-    Gives what has to be called with each wheel, from any thread. The line is gone afterwards.
-    """
-    console = terminal()
-    if console is None:
-        yield lambda _: None
-        return
-    from rich.status import Status
-    from rich.text import Text
-
-    status = Status("", console=console)
-    timer = Timer(patience, status.start)
-    timer.daemon = True
-    lock = Lock()
-
-    def on_read(artifact: Artifact) -> None:
-        with lock:
-            status.update(Text(f"reading {artifact.name} {artifact.version} ..."))
-            if not timer.is_alive() and not timer.finished.is_set():
-                timer.start()
-
-    try:
-        yield on_read
-    finally:
-        with lock:
-            timer.cancel()
-        if timer.ident is not None:
-            timer.join()
-        status.stop()
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A line on a terminal that counts (``3 of 64 pairs judged``); nothing elsewhere."""
-    console = terminal()
-    if console is None:
-        yield lambda _done, _all: None
-        return
-    from rich.status import Status
-
-    with Status("", console=console) as status:
-        yield lambda done, every: status.update(f"{done} of {every} {what}")
-
-
 def data(text: str) -> None:
     """Print data to stdout, as it is. Raises DiskFailure."""
-    with answering():
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    with answering(), _manner.aside():
+        if _manner.quiet < _SILENT:
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
 
 def failure(error: AbilockError) -> None:
@@ -223,4 +208,4 @@ def failure(error: AbilockError) -> None:
     lines = [f"error: {error}"]
     if error.hint:
         lines.append(f"hint: {error.hint}")
-    words("\n".join(lines))
+    words("\n".join(lines), urgent=True)

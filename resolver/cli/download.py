@@ -50,7 +50,13 @@ def download(
     if output is not None:
         check_lock_name(output)
     with opened(index) as session:
-        answer = api.download(lock, wheelhouse=wheelhouse, jobs=jobs, shown=shown, session=session)
+        answer = api.download(
+            lock,
+            wheelhouse=wheelhouse,
+            jobs=jobs,
+            shown=shown(session.activity),
+            session=session,
+        )
     _tell(answer)
     if output is not None:
         answer.write_lock(output)
@@ -70,7 +76,6 @@ def _tell(answer: DownloadResult) -> None:
     words = f"{answer.wheelhouse}: {said if counts else 'no file'}"
     console.words(f"{words} ({size_words(answer.bytes_fetched)})" if counts["fetched"] else words)
     if answer.failed:
-        console.words(
-            f"{len(answer.failed)} of {len(answer.files)} files are missing; run once more to go on"
-        )
+        lost = f"{len(answer.failed)} of {len(answer.files)} files are missing"
+        console.words(f"{lost}; run once more to go on", urgent=True)
         raise typer.Exit(answer.failed[0].exit_code)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import typer
 
-from resolver.cli.lazy import LazyGroup, Part
+from resolver.cli import console
+from resolver.cli.lazy import LazyGroup, Part, QuietOption
 
 _HERE = "resolver.cli.knowledge"
 
@@ -55,5 +56,6 @@ app = typer.Typer(
 
 
 @app.callback()
-def _group() -> None:
+def _group(quiet: QuietOption = 0) -> None:
     """A group, whatever the number of its commands."""
+    console.be_quiet(quiet)

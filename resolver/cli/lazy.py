@@ -1,18 +1,34 @@
-"""Commands that are imported when they are named: help and errors of usage load none of them."""
+"""Commands that are imported when they are named: help and errors of usage load none of them.
+
+Each of them takes ``-q``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from resolver.cli import console
 from resolver.cli.plain_values import plain_help, take_plain_values
 from resolver.dataclass import dataclass
+
+QuietOption = Annotated[
+    int,
+    typer.Option(
+        "-q",
+        "--quiet",
+        count=True,
+        show_default=False,
+        help="Print errors and data alone; -qq no data either.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +48,40 @@ def load(part: Part) -> Any:
     """The command, which is built once."""
     found = getattr(import_module(part.module), part.name)
     if isinstance(found, typer.Typer):
-        return get_command(found)
+        return group_command(found)
+    function = _with_quiet(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(cls=_Command)(found)
+    alone.command(cls=_Command)(function)
     command = get_command(alone)
-    take_plain_values(command, found)
+    take_plain_values(command, function)
+    return command
+
+
+def group_command(group: typer.Typer) -> Any:
+    """The command of a group that has a callback."""
+    command = get_command(group)
+    callback = group.registered_callback
+    if callback is not None and callback.callback is not None:
+        take_plain_values(command, callback.callback)
+    return command
+
+
+def _with_quiet(function: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes ``-q`` besides what it takes."""
+    whole = inspect.signature(function, eval_str=True)
+    quiet = inspect.Parameter(
+        "quiet", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=QuietOption
+    )
+
+    def command(*, quiet: int, **given: Any) -> None:
+        console.be_quiet(quiet)
+        function(**given)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__module__ = function.__module__
+    parameters = [*whole.parameters.values(), quiet]
+    command.__signature__ = whole.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {}
     return command
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption, NoTuplesOption, PreOption
 from resolver.model.options import IndexOptions, TargetOptions
+
+if TYPE_CHECKING:
+    from resolver.model.activity import Activity
 
 
 @flattened
@@ -32,7 +36,7 @@ def matrix(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show which releases of two projects load beside each other on this GPU."""
-    with opened(index) as session, console.counting("pairs judged") as tell:
+    with opened(index) as session:
         answer = api.matrix(
             one,
             other,
@@ -41,7 +45,7 @@ def matrix(
             last=last,
             tuples=not no_tuples,
             pre=pre,
-            tell=tell,
+            tell=partial(_tell, session.activity),
         )
     if format is Format.JSON:
         from resolver.render.render_json import dump
@@ -51,3 +55,7 @@ def matrix(
     from resolver.render.render_matrix import matrix_lines
 
     console.painted(matrix_lines(answer))
+
+
+def _tell(activity: Activity, done: int, every: int) -> None:
+    activity.step = f"{done} of {every} pairs judged"

@@ -1,4 +1,4 @@
-"""The session of a command: its words go to stderr, and so does what is being read."""
+"""The session of a command: its words go to stderr, and so does what is being done."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from resolver.cli import console
+from resolver.cli.progress import watched
 from resolver.model.options import IndexOptions
 from resolver.usecase.session import Session
 
@@ -14,7 +15,7 @@ from resolver.usecase.session import Session
 def opened(options: IndexOptions | None = None) -> Iterator[Session]:
     """A session over this process. Answers are printed after it, when no line is shown any more."""
     with (
-        console.reading() as on_read,
-        Session(options=options or IndexOptions(), on_read=on_read, tell=console.words) as session,
+        Session(options=options or IndexOptions(), tell=console.words) as session,
+        watched(session.activity),
     ):
         yield session

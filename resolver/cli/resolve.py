@@ -178,7 +178,7 @@ def resolve(
         from resolver.render.render_json import dump
 
         console.data(dump(answer.to_json()))
-    console.words(answer.text(verbose=verbose))
+    console.words(answer.text(verbose=verbose), urgent=answer.lock is None)
     if answer.lock is None:
         raise typer.Exit(1)
     if check:
@@ -198,7 +198,8 @@ def _compare(output: Path, lock: Lock) -> None:
     except (OSError, UnicodeError):
         same = False
     if not same:
-        console.words(f"\n{output} is not up to date: abilock resolve writes another one.")
+        text = f"\n{output} is not up to date: abilock resolve writes another one."
+        console.words(text, urgent=True)
         raise typer.Exit(1)
     console.words(f"\n{output} is up to date.")
 

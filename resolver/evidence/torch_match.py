@@ -18,6 +18,7 @@ from resolver.dataclass import replace
 from resolver.errors import AbilockError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.wheel_reader import Opener, key_of
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.reason import Grade, Reason, Severity, weakest
 from resolver.model.release import Release
@@ -31,10 +32,17 @@ _MOST_CORES = 4
 class Torches:
     """Judges links with torch builds of one target; reads the history when first needed."""
 
-    def __init__(self, base: KnowledgeBase, target: Target, opener: Opener) -> None:
+    def __init__(
+        self,
+        base: KnowledgeBase,
+        target: Target,
+        opener: Opener,
+        activity: Activity | None = None,
+    ) -> None:
         self._base = base
         self._target = target
         self._opener = opener
+        self._activity = activity or Activity()
         self._lock = Lock()
         self._cores: dict[str, CoreExports | None] = {}
         self._matches: dict[tuple[str, str | None], Match | None] = {}
@@ -154,7 +162,8 @@ class Torches:
             if source is None:
                 return None
             try:
-                return read_core(source, filename=torch.filename, sha256=torch.sha256)
+                with self._activity.reading(torch):
+                    return read_core(source, filename=torch.filename, sha256=torch.sha256)
             finally:
                 if isinstance(source, FileSource):
                     source.close()

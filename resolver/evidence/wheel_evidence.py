@@ -44,6 +44,7 @@ from resolver.evidence.torch_match import Torches
 from resolver.evidence.torch_need import TorchNeeds
 from resolver.evidence.torch_verdict import TorchVerdicts
 from resolver.evidence.wheel_reader import Opener, WheelReader, key_of
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.host_need import CUDA, DRIVER, GPU, HostNeed
 from resolver.model.outcome import Check, Pair
@@ -73,6 +74,7 @@ class WheelEvidence:
         siblings: Callable[[Artifact], Sequence[Artifact]],
         store: EvidenceStore | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
+        activity: Activity | None = None,
         abi_of: AbiOf = lambda _: None,
         cuda_of: CudaOf = lambda _: None,
         codes_of: CodesOf = lambda _: None,
@@ -82,9 +84,11 @@ class WheelEvidence:
         self._cuda_of = cuda_of
         self._codes_of = codes_of
         self._target = target
-        self._torches = Torches(base, target, opener)
+        self._torches = Torches(base, target, opener, activity)
         self._verdicts = TorchVerdicts(self._torches, target)
-        self._reader = WheelReader(opener, store=store, pack=base.pack, on_read=on_read)
+        self._reader = WheelReader(
+            opener, store=store, pack=base.pack, on_read=on_read, activity=activity
+        )
         self._stand_ins = StandIns(self._reader, siblings, target, self._link)
         self._members = MemberNeeds(base.facts, target)
         self._links: dict[str, Read | None] = {}

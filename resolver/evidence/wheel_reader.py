@@ -11,6 +11,7 @@ from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.evidence_cache import EvidenceStore
 from resolver.abi.wheel import WheelFacts
 from resolver.errors import AbilockError
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.plural import counted
 from resolver.wheelfile.byte_source import ByteSource, FileSource
@@ -38,7 +39,7 @@ class WheelReader:
     """Reads files at the same time, each once.
 
     ``pack`` came with abilock; ``store`` keeps what is read. ``on_read`` is called from the
-    readers' threads before a file's own bytes are read.
+    readers' threads before a file's own bytes are read; ``activity`` counts them.
     """
 
     def __init__(
@@ -48,11 +49,13 @@ class WheelReader:
         store: EvidenceStore | None = None,
         pack: EvidencePack | None = None,
         on_read: Callable[[Artifact], None] = lambda _: None,
+        activity: Activity | None = None,
     ) -> None:
         self._opener = opener
         self._store = store
         self._pack = pack
         self._on_read = on_read
+        self._activity = activity or Activity()
         self._workers = ThreadPoolExecutor(_READERS, thread_name_prefix="evidence")
         self._lock = Lock()
         self._futures: dict[str, Future[WheelFacts | None]] = {}
@@ -154,9 +157,10 @@ class WheelReader:
 
         self._on_read(artifact)
         try:
-            return read_evidence(
-                source, filename=artifact.filename, sha256=artifact.sha256, store=self._store
-            )
+            with self._activity.reading(artifact):
+                return read_evidence(
+                    source, filename=artifact.filename, sha256=artifact.sha256, store=self._store
+                )
         finally:
             if isinstance(source, FileSource):
                 source.close()

@@ -145,6 +145,10 @@ class ChannelIndex:
         return known
 
     def _load_listings(self, project: NormalizedName) -> tuple[Listing, ...]:
+        with self._http.activity.doing(f"pages of {project}"):
+            return self._read_listings(project)
+
+    def _read_listings(self, project: NormalizedName) -> tuple[Listing, ...]:
         plan = self._planner.plan(project)
         for place in plan.refused:
             self._notices.refused(f"{place.channel} ({place.source.origin})", project)
@@ -264,9 +268,15 @@ class ChannelIndex:
         key = (where, artifact.filename)
         with self._lock:
             if (known := self._metadata.get(key)) is None:
-                known = self._workers.submit(lambda: self._load_metadata(artifact))
+                known = self._workers.submit(lambda: self._count_metadata(artifact))
                 self._metadata[key] = known
         return known
+
+    def _count_metadata(self, artifact: Artifact) -> Metadata:
+        activity = self._http.activity
+        activity.metadata += 1
+        with activity.doing(f"metadata of {artifact.name} {artifact.version}"):
+            return self._load_metadata(artifact)
 
     def _load_metadata(self, artifact: Artifact) -> Metadata:
         if artifact.sha256 is not None:

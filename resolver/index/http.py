@@ -28,6 +28,7 @@ from resolver.index.network import open_client
 from resolver.index.response_body import MIB, gunzip, size_words
 from resolver.index.retry import retried
 from resolver.index.thread_pool import run_within
+from resolver.model.activity import Activity
 
 if TYPE_CHECKING:
     import httpx
@@ -78,7 +79,8 @@ class HttpClient:
     httpx reads in it (UsageError). ``transport`` replaces the network in tests. A host that could
     not be reached is remembered, and asked no more; those of the addresses in ``hasty``, for which
     something else stands in, are asked once and not waited for long. ``clock`` gives seconds, of
-    which only the differences count.
+    which only the differences count. ``activity`` counts what is asked and what came; a session
+    puts its own in its place.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class HttpClient:
     ) -> None:
         self.bounds = bounds or Bounds()
         self.offline = offline
+        self.activity = Activity()
         self._version = version
         self._credentials = Credentials(credentials, netrc_file, ask_keyring)
         self._hasty = frozenset(map(origin_of, hasty))
@@ -391,6 +394,7 @@ class HttpClient:
             if self.clock() > deadline:
                 raise Failed(_TOO_LONG, retry=False)
             total += len(piece)
+            self.activity.received += len(piece)
             if total > limit:
                 raise DamagedData(f"{redact(url)}: larger than {size_words(limit)}, refused")
             yield piece

@@ -59,6 +59,7 @@ class PageReader:
         """
         key = (place.channel, place.source.role, _key(place, project))
         if key not in self._listings:
+            self._http.activity.pages += 1
             self._listings[key] = self._read(place, project)
         return self._listings[key]
 

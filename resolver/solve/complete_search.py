@@ -157,6 +157,8 @@ class _Search:
                 self._prefetch(candidate)
                 if not self.clauses.learn(candidate) or self._may_hold(ahead):
                     path.take(candidate, self.clauses.read[candidate])
+                    activity = self._workspace.activity
+                    activity.decided, activity.known = len(path.chosen), len(path.needs)
                     break
             else:
                 more = [self.clauses.exhaust(need) for need in path.needs[identifier]]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from resolvelib import BaseReporter
 from resolvelib.resolvers import Criterion, ResolutionImpossible, ResolutionTooDeep
 
 from resolver.dataclass import dataclass, field, replace
+from resolver.model.activity import Activity
 from resolver.solve.candidate import AnyCandidate, Candidate, Need
 from resolver.solve.complete_search import solve_completely
 from resolver.solve.prerelease import licensed
@@ -18,6 +20,9 @@ from resolver.solve.rounds import Rounds
 from resolver.solve.solution import Solution
 from resolver.solve.solution_rules import Nogood
 from resolver.solve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from resolvelib.structs import State
 
 # A solve takes some hundreds; more is a loop, or near it.
 _MAX_ROUNDS = 2_000
@@ -48,7 +53,8 @@ class Failure:
 class _Ledger(BaseReporter[Need, AnyCandidate, str]):
     """Keeps each candidate that resolvelib turns down, which its own error forgets."""
 
-    def __init__(self) -> None:
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
         self.rejected: list[tuple[AnyCandidate, tuple[Cause, ...]]] = []
 
     def rejecting_candidate(
@@ -56,6 +62,10 @@ class _Ledger(BaseReporter[Need, AnyCandidate, str]):
     ) -> None:
         causes = tuple(Cause(info.requirement, info.parent) for info in criterion.information)
         self.rejected.append((candidate, causes))
+
+    def ending_round(self, index: int, state: State[Need, AnyCandidate, str]) -> None:
+        del index
+        self._activity.decided, self._activity.known = len(state.mapping), len(state.criteria)
 
 
 def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
@@ -82,7 +92,7 @@ def solve(workspace: Workspace, problem: Problem) -> Solution | Failure:
 
 def _search(workspace: Workspace, problem: Problem) -> Solution | Failure:
     dead: dict[AnyCandidate, Need] = {}
-    ledger = _Ledger()
+    ledger = _Ledger(workspace.activity)
     provider = Provider(workspace, problem, dead)
     while True:
         provider.restart()

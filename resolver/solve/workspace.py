@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from resolver.dataclass import dataclass, field
 from resolver.errors import DamagedData, IndexFailure, NotFound
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
 from resolver.model.host_need import BYTES, FILE, PYTHON, HostNeed
@@ -55,6 +56,7 @@ class Workspace:
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
     phantoms: dict[NormalizedName, dict[Version, Artifact]] = field(default_factory=dict)
+    activity: Activity = field(default_factory=Activity)
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)
     _metadata: dict[ArtifactKey, Metadata | Reason] = field(default_factory=dict)
     _findings: dict[tuple[ArtifactKey, ...], tuple[Reason, ...]] = field(default_factory=dict)

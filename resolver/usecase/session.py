@@ -17,6 +17,7 @@ from resolver import __version__
 from resolver.dataclass import dataclass, field
 from resolver.errors import DamagedData, Unreachable, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
@@ -67,6 +68,7 @@ class Connection:
     http: HttpClient
     opener: Opener
     store: EvidenceStore | None
+    activity: Activity = field(default_factory=Activity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +77,8 @@ class Session:
 
     Whatever is asked within one session, also for other targets, shares its connections, caches
     and knowledge. ``on_read`` is called, from any thread, before the bytes of a wheel are read;
-    ``tell`` with what a user should know at once. ``make_client`` replaces the HTTP client in
-    tests.
+    ``tell`` with what a user should know at once. ``activity`` counts what is done. ``make_client``
+    replaces the HTTP client in tests.
     """
 
     options: IndexOptions = field(default_factory=IndexOptions)
@@ -84,6 +86,7 @@ class Session:
     make_client: ClientFactory | None = None
     on_read: Callable[[Artifact], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
+    activity: Activity = field(default_factory=Activity)
 
     def __enter__(self) -> Self:
         return self
@@ -178,7 +181,7 @@ class Session:
 
         settings = self.settings
         make: ClientFactory = self.make_client or http.HttpClient
-        return make(
+        client = make(
             version=__version__,
             credentials=settings.credentials,
             netrc_file=settings.netrc_file,
@@ -188,6 +191,8 @@ class Session:
             offline=self.offline,
             hasty=[channel.url for channel in self.knowledge.channels],
         )
+        client.activity = self.activity
+        return client
 
     @cached_property
     def cache(self) -> Cache:
@@ -246,6 +251,7 @@ class Session:
                 http=self.http,
                 opener=self.open_wheel,
                 store=self.store,
+                activity=self.activity,
             )
         finally:
             index.close()
@@ -291,6 +297,7 @@ class Session:
                 codes_of=rules.codes_of,
                 store=connection.store,
                 on_read=self.on_read,
+                activity=self.activity,
             )
             try:
                 yield Workspace(
@@ -308,6 +315,7 @@ class Session:
                     ),
                     overrides=overrides or {},
                     together=lambda files: check_whole(base, target, files, evidence),
+                    activity=self.activity,
                 )
             finally:
                 evidence.close()
@@ -347,13 +355,14 @@ def read_facts(connection: Connection, artifact: Artifact, *, full: bool = False
                 f"{artifact.filename} was not read before, and cannot be read now",
                 hint="run without --offline, or name the wheel's file",
             )
-        return read_evidence(
-            source,
-            filename=artifact.filename,
-            sha256=artifact.sha256,
-            full=full,
-            store=connection.store,
-        )
+        with connection.activity.reading(artifact):
+            return read_evidence(
+                source,
+                filename=artifact.filename,
+                sha256=artifact.sha256,
+                full=full,
+                store=connection.store,
+            )
     except DamagedWheel as error:
         between = ": " if error.member else " "
         raise DamagedData(f"{artifact.filename}{between}{error}", hint=error.hint) from error

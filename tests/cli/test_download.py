@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from resolver.lockfile.pylock import load_lock
+from resolver.model.activity import Activity
 from tests.cli.conftest import TARGET, Result
 from tests.support.patience import PatientClient
 from tests.support.server import Reply, Request, Server, ranged
@@ -59,11 +61,19 @@ def size(*data: bytes) -> str:
 
 
 @pytest.mark.usefixtures("locked")
-def test_a_terminal_shows_progress(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    result = run("download")
-    assert (result.code, result.out) == (0, "")
-    assert "2 of 2 files" in result.err
+def test_a_terminal_is_told_what_arrives(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched: list[Activity] = []
+
+    def watch(activity: Activity) -> AbstractContextManager[None]:
+        watched.append(activity)
+        return nullcontext()
+
+    monkeypatch.setattr("resolver.cli.opened.watched", watch)
+    assert run("download").code == 0
+    (activity,) = watched
+    size = len(A.data) + len(B.data)
+    assert (activity.step, activity.have, activity.total) == ("2 of 2 files", size, size)
+    assert activity.received >= size
 
 
 @pytest.mark.usefixtures("locked")

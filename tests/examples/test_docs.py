@@ -26,6 +26,9 @@ DOCUMENTS = sorted(
 # Options of uv and pip that the text speaks of.
 FOREIGN = {"--require-hashes"}
 
+# Options of all commands.
+EVERYWHERE = {"--help", "-h", "--quiet", "-q"}
+
 
 COMMANDS = dict(commands())
 
@@ -62,8 +65,12 @@ def test_every_option_is_documented(command: str) -> None:
         for parameter in COMMANDS[command].params
         if parameter.param_type_name == "option"
         for name in parameter.opts
-    } - {"--help", "-h"}
+    } - EVERYWHERE
     assert names <= documented(command)
+
+
+def test_what_every_command_takes_is_documented_once() -> None:
+    assert options(CLI.partition("\n## ")[0]) >= EVERYWHERE
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -75,7 +82,7 @@ def test_every_option_has_help(command: str) -> None:
 
 def test_every_documented_option_exists() -> None:
     known = {name for c in COMMANDS.values() for p in c.params for name in p.opts}
-    known |= {"--help", "-h", "--version", "-V"}
+    known |= {"--help", "-h", "--version", "-V", "-qq"}
     assert options(CLI) - known - FOREIGN == set()
 
 
