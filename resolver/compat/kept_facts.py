@@ -56,6 +56,7 @@ _CLASSES: Mapping[str, frozenset[str]] = {
     "resolver.model.load_knowledge": frozenset(
         {"LoadRule", "NativeProjects", "Preload", "PreloadRule", "SystemLibrary"}
     ),
+    "resolver.model.image": frozenset({"CudaImage", "Distro", "Images", "ToolImage"}),
     "resolver.model.message": frozenset({"Message", "Soname"}),
     "resolver.model.template": frozenset({"Template", "Variable"}),
     "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
     from resolver.abi.provider import ProviderHistory
+    from resolver.model.image import Images
     from resolver.model.message import Message, Soname
 
 T = TypeVar("T")
@@ -123,6 +124,25 @@ class KnowledgeBase:
             return tuple(fact.value() for fact in rows)
 
         return self._kept("system_libraries", "system_libraries.toml", parse)
+
+    @cached_property
+    def images(self) -> Images:
+        """What containers begin from."""
+
+        def parse() -> Images:
+            from resolver.compat.schema_image import ImagesFile as File
+            from resolver.model.image import Images
+
+            distros = load_rows(self.layers, "images.toml", File, lambda f: f.distro)
+            images = load_rows(self.layers, "images.toml", File, lambda f: f.image)
+            tools = load_rows(self.layers, "images.toml", File, lambda f: f.tool)
+            return Images(
+                distros=tuple(sorted((d.value() for d in distros), key=lambda d: d.glibc)),
+                cuda=tuple(fact.value() for fact in images),
+                tools=tuple(fact.value() for fact in tools),
+            )
+
+        return self._kept("images", "images.toml", parse)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -53,6 +53,7 @@ PARTS = (
     "modules",
     "sonames",
     "natives",
+    "images",
 )
 
 
