@@ -71,19 +71,20 @@ def read_evidence(
     full: bool = False,
     store: EvidenceStore | None = None,
     workers: int = 8,
+    small: int = SMALL,
 ) -> WheelFacts:
     """Facts of a wheel, from the store where it was read before; ``source`` is then not touched.
 
-    A small wheel that links with CUDA is read to its end, for its device code. ``sha256`` must be
-    that of the file behind ``source``; without it nothing is kept. Raises DamagedWheel, and what
-    the source raises.
+    A wheel of up to ``small`` bytes that links with CUDA is read to its end, for its device code.
+    ``sha256`` must be that of the file behind ``source``; without it nothing is kept. Raises
+    DamagedWheel, and what the source raises.
     """
     if store is not None and sha256 is not None:
         known = store.get(sha256, full=full)
         if known is not None:
             return known
     facts = probe_wheel(source, filename=filename, sha256=sha256, full=full, workers=workers)
-    if not full and facts.size <= SMALL and any(map(may_hold_code, facts.members)):
+    if not full and facts.size <= small and any(map(may_hold_code, facts.members)):
         cost = facts.bytes_read
         facts = probe_wheel(source, filename=filename, sha256=sha256, full=True, workers=workers)
         facts = replace(facts, bytes_read=cost + facts.bytes_read)

@@ -25,7 +25,7 @@ class Commands(LazyGroup):
         "build": Part(
             "resolver.cli.knowledge_edit",
             "build",
-            "Read torch's exported symbols from the default index: some 500 to 900 MB a wheel.",
+            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
         ),
         "list": Part(_HERE, "list_", "List the facts, one a line."),
         "show": Part(

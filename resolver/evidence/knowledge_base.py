@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from packaging.utils import NormalizedName
+from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.compat.kept_facts import kept, kept_bytes
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
@@ -16,7 +16,7 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
 
 if TYPE_CHECKING:
-    from resolver.abi.bundled_evidence import EvidencePack
+    from resolver.abi.bundled_evidence import EvidenceCount, EvidencePack
     from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
     from resolver.abi.provider import ProviderHistory
@@ -234,6 +234,13 @@ class KnowledgeBase:
         place = self._last_with(BUILDS_FILE)
         keep = self._keep("torch_symbols", place / SYMBOLS_FILE)
         return _once(lambda: load_history(place, keep), place / SYMBOLS_FILE, place / BUILDS_FILE)
+
+    def evidence_counts(self) -> tuple[EvidenceCount, ...]:
+        """How many wheels there is evidence of, by project. Cost: inflates every data file."""
+        from resolver.abi.bundled_evidence import count_evidence
+
+        projects = map(canonicalize_name, self.pack.projects())
+        return tuple(count_evidence(each, self.pack.held(each)) for each in projects)
 
     @cached_property
     def pack(self) -> EvidencePack:

@@ -19,7 +19,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.abi.bundled_evidence import reduce_facts
 from resolver.abi.elf import ElfFacts
-from resolver.abi.inspection import read_evidence
+from resolver.abi.inspection import SMALL, read_evidence
 from resolver.abi.wheel import Member, WheelFacts
 from resolver.compat.load_facts import knowledge_path
 from resolver.dataclass import dataclass, replace
@@ -206,8 +206,14 @@ def _read_one(
     source = connection.opener(artifact) if artifact is not None else None
     if source is None:
         return SampleState(filename=held.filename, agrees=None)
-    deep = full and held.depth == "full"
-    found = read_evidence(source, filename=held.filename, sha256=held.sha256, full=deep)
+    deep = held.depth == "full"
+    found = read_evidence(
+        source,
+        filename=held.filename,
+        sha256=held.sha256,
+        full=full and deep,
+        small=SMALL if deep else 0,  # as it was read, and no deeper
+    )
     cost = found.bytes_read
     if held.depth != found.depth:
         held, found = _without_code(held), _without_code(found)
