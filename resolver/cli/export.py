@@ -33,7 +33,7 @@ def export(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to; - prints it.")
     ] = Path("-"),
 ) -> None:
-    """Write a lock as hashed requirements, as constraints, or as a project for uv."""
+    """Write a lock in the form of another tool: requirements, Dockerfile, conda, ..."""
     text = api.export(lock, to.value)
     if str(output) == "-":
         console.data(text)
