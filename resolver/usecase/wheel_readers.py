@@ -6,10 +6,17 @@ all that the reading depends on, so that the same file gives the same reading wh
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache
@@ -245,13 +252,20 @@ def cluster_readers(address: str) -> Iterator[Readers]:
         raise UsageError(
             f"--scheduler {address!r} is no address", hint="write it as tcp://host:8786"
         ) from error
-    with client:
-        yield lambda tasks: _spread(distributed, client, address, tasks)
+    # What it has to say is said here once, and not by its own loop, with its traces.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        with client:
+            yield lambda tasks: _spread(distributed, client, tasks)
+    except (distributed.comm.CommClosedError, CancelledError) as error:
+        raise Unreachable(
+            f"the Dask scheduler at {address} went away",
+            url=address,
+            hint="run it again: what was read is kept",
+        ) from error
 
 
-def _spread(
-    distributed: Any, client: Any, address: str, tasks: Iterable[Task]
-) -> Iterator[Reading]:
+def _spread(distributed: Any, client: Any, tasks: Iterable[Task]) -> Iterator[Reading]:
     """A worker that dies loses nothing: the scheduler gives what it had to another."""
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
@@ -268,11 +282,7 @@ def _spread(
     for future in ended:
         task = running.pop(future)
         if future.status == "cancelled" or client.status != "running":
-            raise Unreachable(
-                f"the Dask scheduler at {address} went away",
-                url=address,
-                hint="run it again: what was read is kept",
-            )
+            raise CancelledError
         error = future.exception()
         if isinstance(error, distributed.KilledWorker):
             yield task.reading(unreached="the processes that read it ended")

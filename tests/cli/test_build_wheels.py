@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -288,25 +289,44 @@ def dask(part: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
+@dataclass(frozen=True)
+class Scheduler:
+    """A scheduler on loopback."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+
+
 @pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """The address of a scheduler."""
+def scheduler(tmp_path: Path) -> Iterator[Scheduler]:
     pytest.importorskip("distributed", reason="abilock[cluster] is not installed")
     file = tmp_path / "scheduler.json"
     with dask("scheduler", "--port", "0", "--scheduler-file", str(file)) as process:
         while not file.exists() or not file.read_text("utf-8").endswith("}"):
             assert process.poll() is None
             time.sleep(0.02)
-        yield json.loads(file.read_text("utf-8"))["address"]
+        yield Scheduler(process, json.loads(file.read_text("utf-8"))["address"])
+
+
+def on_cluster(run: Run, database: Path, address: str) -> Result:
+    line = ("knowledge", "build", "--wheels", "kernel", "--knowledge", str(database))
+    return run(*line, "--scheduler", address)
 
 
 def test_a_cluster_that_loses_a_worker_loses_no_wheel_and_reads_none_twice(
-    run: Run, server: Server, database: Path, scheduler: str, tmp_path: Path
+    run: Run, server: Server, database: Path, scheduler: Scheduler, tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
     wheels = [kernel(f"{number}.0") for number in range(1, 9)]
     served(server, wheels)
-    worker = [scheduler, "--no-nanny", "--nthreads", "1", "--local-directory", str(tmp_path)]
+    worker = [
+        scheduler.address,
+        "--no-nanny",
+        "--nthreads",
+        "1",
+        "--local-directory",
+        str(tmp_path),
+    ]
     with dask("worker", *worker) as one, dask("worker", *worker) as two:
         killed = threading.Event()
 
@@ -328,10 +348,9 @@ def test_a_cluster_that_loses_a_worker_loses_no_wheel_and_reads_none_twice(
         for path, route in list(server.routes.items()):
             if path.startswith("/files/") and callable(route):
                 server.routes[path] = gated(route)
-        with distributed.Client(scheduler, set_as_default=False) as client:
+        with distributed.Client(scheduler.address, set_as_default=False) as client:
             client.wait_for_workers(2)
-        line = ("knowledge", "build", "--wheels", "kernel", "--knowledge", str(database))
-        result = run(*line, "--scheduler", scheduler)
+        result = on_cluster(run, database, scheduler.address)
         assert killed.is_set()
         assert two.poll() is None
     assert (result.code, result.out) == (0, ""), result.err
@@ -351,12 +370,34 @@ def test_a_scheduler_that_does_not_answer(
 ) -> None:
     pytest.importorskip("distributed", reason="abilock[cluster] is not installed")
     monkeypatch.setattr(wheel_readers, "_PATIENCE", 0.2)
-    line = ("knowledge", "build", "--wheels", "kernel", "--knowledge", str(database))
-    result = run(*line, "--scheduler", "tcp://127.0.0.1:1")
+    result = on_cluster(run, database, "tcp://127.0.0.1:1")
     assert (result.code, result.err) == (
         3,
         "error: no Dask scheduler answers at tcp://127.0.0.1:1\n"
         "hint: start one: dask scheduler; and its workers: dask worker ADDRESS\n",
     )
-    result = run(*line, "--scheduler", "no address")
-    assert result.code == 2
+    assert on_cluster(run, database, "no address").code == 2
+
+
+def test_a_scheduler_that_goes_away(
+    run: Run, server: Server, database: Path, scheduler: Scheduler, tmp_path: Path
+) -> None:
+    wheel = kernel("1.0")
+    served(server, [wheel])
+    whole = server.routes[f"/files/{wheel.filename}"]
+    assert callable(whole)
+
+    def last(request: Request) -> Reply:
+        scheduler.process.kill()
+        scheduler.process.wait()
+        return whole(request)
+
+    server.routes[f"/files/{wheel.filename}"] = last
+    worker = ["--no-nanny", "--nthreads", "1", "--local-directory", str(tmp_path)]
+    with dask("worker", scheduler.address, *worker):
+        result = on_cluster(run, database, scheduler.address)
+    assert (result.code, result.err) == (
+        3,
+        f"error: the Dask scheduler at {scheduler.address} went away\n"
+        "hint: run it again: what was read is kept\n",
+    )

@@ -18,6 +18,7 @@ from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE
+from tests.evidence.table import PAGE, table, written
 from tests.evidence.world import directory, facts, file, member
 
 KERNEL = canonicalize_name("kernel")
@@ -229,6 +230,11 @@ def test_reduced_facts_give_the_same_verdicts(
 
 
 # what ships
+
+
+def test_the_page_says_how_much_ships_and_how_old_it_is() -> None:
+    _, shown, _ = written(PAGE.read_text("utf-8"))
+    assert shown == table(KnowledgeBase()), "run: python -m tests.evidence.table"
 
 
 @pytest.mark.parametrize("project", EvidencePack(KNOWLEDGE).projects())
