@@ -37,6 +37,17 @@ class Commands(LazyGroup):
         "validate": Part(
             _HERE, "validate", "Check every file against its schema, and every reference."
         ),
+        "update": Part(
+            "resolver.cli.knowledge_update",
+            "update",
+            "Take a newer database in place of the one that ships, or go back to that.",
+        ),
+        "pack": Part(
+            "resolver.cli.knowledge_update",
+            "pack",
+            "Write a database as one file, for knowledge update: the same bytes for the same "
+            "files.",
+        ),
         "verify": Part(
             "resolver.cli.knowledge_verify",
             "verify",
