@@ -72,6 +72,11 @@ class Commands(LazyGroup):
             "Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they "
             "make.",
         ),
+        "completion": Part(
+            "resolver.cli.completion",
+            "completion",
+            'Print what makes a shell complete abilock: eval "$(abilock completion bash)".',
+        ),
         "knowledge": Part(
             "resolver.cli.knowledge_group",
             "app",
