@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from resolver.abi.history import BuildFile
 from resolver.abi.name_table import NameTable
-from resolver.abi.packed_file import Keep, inflate, made
+from resolver.abi.packed_file import Inflated, Keep, inflate, made, parted
 from resolver.abi.provider import ProviderHistory, ProviderLibrary, ProviderWheel
 from resolver.documents import parse_json
 from resolver.errors import KnowledgeError
@@ -68,13 +68,11 @@ def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
     """
     path = directory / PROVIDERS_FILE
     try:
-        packed = read_regular(path)
+        return _parse(keep(lambda: _inflated(path)))
     except FileNotFoundError:
         return ProviderHistory.from_columns(())
     except OSError as error:
         raise KnowledgeError(f"{path}: cannot be read: {error}") from error
-    try:
-        return _parse(keep(lambda: inflate(packed)))
     except (
         lzma.LZMAError,
         EOFError,
@@ -88,11 +86,26 @@ def load_providers(directory: Path, keep: Keep = made) -> ProviderHistory:
         ) from error
 
 
-def _parse(body: bytes) -> ProviderHistory:
-    start = body.index(b"\n") + 1
-    header = parse_json(body[:start])
+def _inflated(path: Path) -> bytes:
+    """What the packed file holds, with all of its numbers in range: what is kept stays so."""
+    body = inflate(read_regular(path))
+    header, table = _table(body)
+    table.check()
+    if max(table.masks, default=-1) >= len(header["masks"]):
+        raise ValueError("a name whose mask is not listed")
+    return body
+
+
+def _table(body: Inflated) -> tuple[dict[str, Any], NameTable]:
+    line, start = parted(body)
+    header = parse_json(line)
     if header["format"] != _FORMAT:
         raise ValueError("another format than this program reads")
+    return header, NameTable.unpack(body, int(header["names"]), start)
+
+
+def _parse(body: Inflated) -> ProviderHistory:
+    header, table = _table(body)
     shelf = tuple(map(_library, header["libraries"]))
     versions: dict[str, Version] = {}
     wheels = []
@@ -109,9 +122,6 @@ def _parse(body: bytes) -> ProviderHistory:
             )
         )
     masks = tuple(int(mask, 16) for mask in header["masks"])
-    table = NameTable.unpack(body, int(header["names"]), start)
-    if max(table.masks, default=-1) >= len(masks):
-        raise ValueError("a name whose mask is not listed")
     return ProviderHistory(tuple(wheels), masks, table)
 
 

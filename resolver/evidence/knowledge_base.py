@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from resolver.abi.bundled_evidence import EvidenceCount, EvidencePack
     from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
+    from resolver.abi.packed_file import Keep
     from resolver.abi.provider import ProviderHistory
     from resolver.model.image import Images
     from resolver.model.message import Message, Soname
@@ -222,7 +223,7 @@ class KnowledgeBase:
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)
 
-    def _keep(self, part: str, path: Path) -> Callable[[Callable[[], bytes]], bytes]:
+    def _keep(self, part: str, path: Path) -> Keep:
         """Keeps the inflated content of a packed file beside the parsed parts."""
         return lambda make: kept_bytes(self._cache_dir, part, path, make)
 
