@@ -18,6 +18,7 @@ from packaging.version import Version
 from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.load_knowledge import LoadKind, LoadRule
+from resolver.model.pattern import Pattern
 from resolver.model.release import Release, Subject
 
 _ABI = re.compile(r"cp(\d+t?)")
@@ -34,7 +35,7 @@ _READ = date(2026, 11, 30)
 _NEVER = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="never",
     source="the member's name",
     date=_READ,
@@ -42,7 +43,7 @@ _NEVER = LoadRule(
 _OPENED = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="optional",
     source="no module, and it registers no operator; nobody has read when the package opens it",
     date=_READ,
@@ -50,7 +51,7 @@ _OPENED = LoadRule(
 _BY_TORCH = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="selected-by",
     by="torch",
     optional=True,

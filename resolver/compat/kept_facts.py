@@ -14,15 +14,19 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 import packaging
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from resolver import __version__
 from resolver.files import open_regular, read_regular, replace_file
+from resolver.model.version import as_version
 
 T = TypeVar("T")
 
@@ -36,10 +40,10 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _CLASSES: Mapping[str, frozenset[str]] = {
     "builtins": frozenset({"set", "frozenset"}),
     "datetime": frozenset({"date"}),
-    "re": frozenset({"_compile"}),
     "packaging.requirements": frozenset({"Requirement"}),
     "packaging.specifiers": frozenset({"Specifier", "SpecifierSet"}),
     "packaging.version": frozenset({"Version"}),
+    "resolver.compat.kept_facts": frozenset({"_requirement", "_specifier"}),
     "resolver.model.channel": frozenset({"Channel"}),
     "resolver.model.cuda": frozenset({"Arch", "CudaVersion", "DeviceCode"}),
     "resolver.model.knowledge": frozenset(
@@ -65,10 +69,41 @@ _CLASSES: Mapping[str, frozenset[str]] = {
     ),
     "resolver.model.image": frozenset({"CudaImage", "Distro", "Images", "ToolImage"}),
     "resolver.model.message": frozenset({"Message", "Soname"}),
+    "resolver.model.pattern": frozenset({"Pattern"}),
     "resolver.model.template": frozenset({"Template", "Variable"}),
     "resolver.model.reason": frozenset({"Code", "Grade", "Reason", "Severity"}),
     "resolver.model.release": frozenset({"Named", "Release"}),
+    "resolver.model.version": frozenset({"as_version"}),
 }
+
+
+class _Packer(pickle.Pickler):
+    """Versions and what asks for them by their text, each parsed once.
+
+    packaging's own form is parsed again for each, which took half of the time.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        """How an object is made again; NotImplemented where pickle is to say it."""
+        if type(obj) is Version:
+            return as_version, (str(obj),)
+        if type(obj) is SpecifierSet and obj.prereleases is None:
+            return _specifier, (str(obj),)
+        if type(obj) is Requirement and obj.url is None and obj.marker is None:
+            return _requirement, (obj.name, tuple(sorted(obj.extras)), obj.specifier)
+        return NotImplemented
+
+
+def _requirement(name: str, extras: tuple[str, ...], specifier: SpecifierSet) -> Requirement:
+    made = Requirement.__new__(Requirement)
+    made.name, made.extras, made.url, made.marker = name, set(extras), None, None
+    made.specifier = specifier
+    return made
+
+
+@cache
+def _specifier(text: str) -> SpecifierSet:
+    return SpecifierSet(text)
 
 
 class _Facts(pickle.Unpickler):
@@ -126,7 +161,9 @@ def _kept_on_disk(directory: Path | None, part: str, origin: bytes, make: Callab
             value: T = _Facts(io.BytesIO(found[_HEAD:])).load()
             return value
     made = make()
-    _keep(place, part, origin, pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL))
+    packed = io.BytesIO()
+    _Packer(packed, protocol=pickle.HIGHEST_PROTOCOL).dump(made)
+    _keep(place, part, origin, packed.getvalue())
     return made
 
 
