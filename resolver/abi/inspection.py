@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from packaging.utils import parse_wheel_filename
@@ -15,13 +14,14 @@ from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
+from resolver.model.pattern import later
 from resolver.wheelfile.byte_source import ByteSource
 
 # Wheels of that size are read whole where they may hold device code: a second or two.
 SMALL = 64 << 20
 # Who links with one of them may hold device code.
-_CUDA_LIBRARY = re.compile(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
-_VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
+_CUDA_LIBRARY = later(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
+_VERSION = later(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
 
 
 @dataclass(frozen=True, kw_only=True)

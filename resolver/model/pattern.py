@@ -1,12 +1,13 @@
-"""A regular expression of the database, compiled when something may match it.
+"""Regular expressions that are compiled when something may match them.
 
-Compiling the hundred of them took longer than most answers, which look at a few.
+Compiling the hundred of the database took longer than most answers, which look at a few.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 from resolver.dataclass import dataclass
 
@@ -47,3 +48,19 @@ def _beginning(pattern: str) -> str:
     if pattern[end : end + 1] in ("*", "?", "{"):
         end -= 2 if pattern[end - 2 : end - 1] == "\\" else 1
     return _ESCAPED.sub(r"\1", pattern[: max(end, 0)])
+
+
+def later(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """As ``re.compile``, at the first use: for those of a module that many runs import in vain."""
+    return _Later(pattern, flags)  # type: ignore[return-value]
+
+
+class _Later:
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._given = (pattern, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        # Methods stay where they were found: the next call costs what it would of a pattern.
+        found = getattr(re.compile(*self._given), name)
+        self.__dict__[name] = found
+        return found
