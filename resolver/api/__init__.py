@@ -31,7 +31,7 @@ from resolver.api.files import (
     freeze,
     inspect,
 )
-from resolver.api.machine import describe_machine, find_target, open_session
+from resolver.api.machine import describe_machine, find_target, open_session, site
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
 from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from resolver.usecase.matrix import MatrixResult
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
+    from resolver.usecase.site import SiteResult
     from resolver.usecase.why import WhyResult
     from resolver.usecase.world import World
 
@@ -75,6 +76,7 @@ __all__ = [
     "ResolveResult",
     "Session",
     "Severity",
+    "SiteResult",
     "Target",
     "TargetOptions",
     "UsageError",
@@ -94,6 +96,7 @@ __all__ = [
     "matrix",
     "open_session",
     "resolve",
+    "site",
     "why",
 ]
 
@@ -115,6 +118,7 @@ _LAZY = {
     "ResolveResult": "resolver.usecase.resolve",
     "Session": "resolver.usecase.session",
     "Severity": "resolver.model.reason",
+    "SiteResult": "resolver.usecase.site",
     "Target": "resolver.model.target",
     "WhyResult": "resolver.usecase.why",
     "World": "resolver.usecase.world",

@@ -25,7 +25,12 @@ class Commands(LazyGroup):
         "build": Part(
             "resolver.cli.knowledge_edit",
             "build",
-            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
+            "Read torch's exported symbols from the default index: some 500 to 900 MB a wheel.",
+        ),
+        "site": Part(
+            "resolver.cli.knowledge_site",
+            "site",
+            "Write the database as a static site: a picker of sets, matrices, releases, reasons.",
         ),
         "list": Part(_HERE, "list_", "List the facts, one a line."),
         "show": Part(
@@ -36,17 +41,6 @@ class Commands(LazyGroup):
         ),
         "validate": Part(
             _HERE, "validate", "Check every file against its schema, and every reference."
-        ),
-        "update": Part(
-            "resolver.cli.knowledge_update",
-            "update",
-            "Take a newer database in place of the one that ships, or go back to that.",
-        ),
-        "pack": Part(
-            "resolver.cli.knowledge_update",
-            "pack",
-            "Write a database as one file, for knowledge update: the same bytes for the same "
-            "files.",
         ),
         "verify": Part(
             "resolver.cli.knowledge_verify",

@@ -17,7 +17,6 @@ from resolver.model.load_knowledge import (
     Selector,
     SystemLibrary,
 )
-from resolver.model.pattern import Pattern
 
 PreloadText = Annotated[str, Field(pattern=r"^[\w-]+:lib[\w-]+\??$")]
 
@@ -58,7 +57,7 @@ class LoadRuleFact(Fact):
         return LoadRule(
             id=self.id,
             projects=self.projects,
-            pattern=Pattern(self.pattern.pattern),
+            pattern=self.pattern,
             load=self.load,
             group=self.group,
             by=self.by,
@@ -123,7 +122,7 @@ class SystemLibraryFact(Fact):
         """As the rest of the program knows it."""
         return SystemLibrary(
             id=self.id,
-            pattern=Pattern(self.pattern.pattern),
+            pattern=self.pattern,
             title=self.title,
             apt=self.apt,
             dnf=self.dnf,

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from html import unescape
 
 from resolver.dataclass import dataclass
-from resolver.model.pattern import later
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class HtmlPage:
 
 # Possessive throughout: a part that fails is not tried in another way. A group "in_..." is what was
 # opened and never closed: the rest of the page.
-_MARKUP = later(
+_MARKUP = re.compile(
     r"""
     < (?:
       !-- (?: -?> | .*?--!?> | (?P<in_comment> .*+ ) )
@@ -56,7 +55,7 @@ _MARKUP = later(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ATTRIBUTE = later(
+_ATTRIBUTE = re.compile(
     r"""([^\s"'>/=][^\s"'>/=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]*+)))?"""
 )
 # Their content is text up to their own end tag, whatever it looks like.

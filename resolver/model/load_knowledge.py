@@ -14,7 +14,6 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.dataclass import dataclass, field
-from resolver.model.pattern import Pattern
 
 # An extension module of CPython says so in its name.
 _MODULE = re.compile(r"\.(?:cpython-\d+t?|cp\d+t?|abi3)(?:-[^.]*)?\.so$")
@@ -44,7 +43,7 @@ class LoadRule:
 
     id: str
     projects: tuple[NormalizedName, ...]
-    pattern: Pattern
+    pattern: re.Pattern[str]
     load: LoadKind
     group: str = ""
     by: Selector | None = None
@@ -127,7 +126,7 @@ class SystemLibrary:
     """One row of ``system_libraries.toml``."""
 
     id: str
-    pattern: Pattern
+    pattern: re.Pattern[str]
     title: str
     apt: str
     dnf: str

@@ -35,15 +35,11 @@ def matrix_text(result: Matrix) -> str:
 
 def matrix_lines(result: Matrix) -> Iterator[Painted]:
     """The table, folded where its columns are wider than a screen, and its key."""
-    letters = _letters(result.cells)
+    letters = letters_of(result.cells)
     title = f"{result.row_project} beside {result.column_project}"
     for line in wrapped(f"{title}, for {target_text(result.target)}"):
         yield [(line, "bold")]
-    shown = [
-        number
-        for number in range(len(result.columns))
-        if not _fails_always(result, number) or len(result.columns) <= _FEW
-    ]
+    shown = shown_columns(result)
     folded = [c for number, c in enumerate(result.columns) if number not in set(shown)]
     first = max(map(len, (*map(str, result.rows), result.row_project))) + 2
     width = max(len(str(column)) for column in result.columns) + 2
@@ -65,6 +61,15 @@ def matrix_lines(result: Matrix) -> Iterator[Painted]:
     yield from _key(result, letters)
 
 
+def shown_columns(result: Matrix) -> tuple[int, ...]:
+    """The columns that are worth one: something in them loads, or there are few."""
+    return tuple(
+        number
+        for number in range(len(result.columns))
+        if not _fails_always(result, number) or len(result.columns) <= _FEW
+    )
+
+
 def _fails_always(result: Matrix, column: int) -> bool:
     cells = result.cells[column :: len(result.columns)]
     return all(cell.verdict == "rejected" for cell in cells)
@@ -82,7 +87,7 @@ def _letter_of(grade: Grade) -> str:
     return "G" if grade is Grade.RAN else grade.value[0].upper()  # on a GPU; R is reported
 
 
-def _letters(cells: Sequence[Cell]) -> dict[Code, str]:
+def letters_of(cells: Sequence[Cell]) -> dict[Code, str]:
     """A letter of its own for each reason, the frequent ones first; of its words if it can be."""
     counts = Counter(cell.code for cell in cells if cell.verdict == "rejected" and cell.code)
     found: dict[Code, str] = {}

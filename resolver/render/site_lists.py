@@ -1,0 +1,196 @@
+"""Pages that are lists: GPUs, known sets, and what the site is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from resolver.model.knowledge import CudaRelease, Gpu, KnownTuple
+from resolver.model.reason import Grade
+from resolver.model.site import Site
+from resolver.model.target import driver_text
+from resolver.render.markup import Child, Markup, join, tag
+from resolver.render.site_layout import badge, code, facts, mark, page, table
+
+_MEANING = {
+    Grade.RAN: "a machine with that GPU imported it and ran a kernel",
+    Grade.MEASURED: "read from these very bytes",
+    Grade.REPORTED: "a public report says that it works or fails",
+    Grade.DECLARED: "upstream says so: metadata, a build script, a support matrix",
+    Grade.INFERRED: "concluded from a sibling: the same release, machine and C++ ABI",
+    Grade.ASSUMED: "nobody said so",
+}
+
+
+def list_files(site: Site) -> Iterator[tuple[str, bytes]]:
+    """The three pages."""
+    yield page(site, "gpus.html", "GPUs", _gpus(site))
+    yield page(site, "sets.html", "Known sets", _sets(site), wide=True)
+    yield page(site, "about.html", "About", _about(site))
+
+
+def _gpus(site: Site) -> Markup:
+    return join(
+        tag("h1", "GPUs"),
+        tag(
+            "p",
+            "By the names that people use, with the CUDA releases whose compiler knows them.",
+            class_="lead",
+        ),
+        table(
+            "GPUs and their compute capability",
+            ("GPU", "Other names", "Capability", "Architecture", "CUDA"),
+            [
+                (
+                    tag("a", gpu.names[0], href=f"index.html#gpu={gpu.id}"),
+                    ", ".join(gpu.names[1:]),
+                    gpu.arch.capability,
+                    code(str(gpu.arch)),
+                    _cuda_of(gpu, site.cudas),
+                )
+                for gpu in site.gpus
+            ],
+        ),
+        tag("h2", "CUDA releases"),
+        table(
+            "CUDA releases and the drivers they need",
+            ("CUDA", "Driver of the family", "Driver it came with", "Architectures"),
+            [
+                (
+                    str(release.version),
+                    f">={driver_text(release.driver_family)}",
+                    driver_text(release.driver_packaged)
+                    if release.driver_packaged is not None
+                    else "not known",
+                    " ".join(map(str, release.archs)),
+                )
+                for release in site.cudas
+            ],
+        ),
+    )
+
+
+def _cuda_of(gpu: Gpu, releases: tuple[CudaRelease, ...]) -> str:
+    known = [str(release.version) for release in releases if gpu.arch in release.archs]
+    if not known:
+        return "none of the database"
+    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+
+
+def _sets(site: Site) -> Markup:
+    good = [known for known in site.tuples if known.verdict == "good"]
+    bad = [known for known in site.tuples if known.verdict == "bad"]
+    return join(
+        tag("h1", "Known sets"),
+        tag(
+            "p",
+            "Combinations that are known to work or to fail, each with its source. ",
+            code("abilock knowledge show ID"),
+            " prints one with its pins.",
+            class_="lead",
+        ),
+        tag("h2", f"Good: {len(good)}"),
+        _table("Sets that work", good) if good else tag("p", "None."),
+        tag("h2", f"Bad: {len(bad)}"),
+        _table("Combinations that fail", bad) if bad else tag("p", "None."),
+    )
+
+
+def _table(caption: str, sets: list[KnownTuple]) -> Markup:
+    return table(
+        caption,
+        ("Set", "Packages", "For", "Known", "Date and source"),
+        [
+            (
+                join(known.title, tag("br"), tag("small", known.id)),
+                _packages(known),
+                _bounds(known),
+                badge(known.grade),
+                join(known.date, tag("br"), tag("small", known.source)),
+            )
+            for known in sets
+        ],
+    )
+
+
+def _packages(known: KnownTuple) -> Markup:
+    return tag(
+        "ul",
+        [tag("li", code(f"{name}=={version}")) for name, version in known.packages.items()],
+        class_="chips",
+    )
+
+
+def _bounds(known: KnownTuple) -> str:
+    parts = (
+        f"CUDA {', '.join(map(str, known.cuda))}" if known.cuda else None,
+        ", ".join(map(str, known.archs)) or None,
+        ", ".join(known.machines) or None,
+        f"Python {_range(known)}" if known.python else None,
+    )
+    return "; ".join(part for part in parts if part) or "any machine"
+
+
+def _range(known: KnownTuple) -> str:
+    """The lower bound first."""
+    return ",".join(sorted(map(str, known.python or ()), reverse=True))
+
+
+def _about(site: Site) -> Markup:
+    picker = site.picker
+    picks = sum(map(len, picker.cells.values()))
+    rows: list[tuple[str, Child]] = [
+        ("Picks", f"{picks:,}, with {len(picker.answers):,} different answers"),
+        ("GPUs", ", ".join(f"{place.arch} on {place.machine}" for place in picker.places)),
+        ("CUDA", ", ".join(map(str, picker.cudas))),
+        ("Python", ", ".join(picker.pythons)),
+        ("glibc", f"{picker.glibc}, that of Ubuntu 22.04"),
+        ("Driver", "not said, so that none is too old"),
+        ("Releases read", f"{len(site.releases):,} of extensions, {len(site.torches)} of torch"),
+        ("Newest fact", site.day or "none"),
+        ("Database", code(site.digest)),
+    ]
+    return join(
+        tag("h1", "About this site"),
+        tag(
+            "p",
+            "abilock resolves GPU Python environments that really load, and says why others "
+            "cannot. This site shows what its database answers; it was written by ",
+            code("abilock knowledge site"),
+            ".",
+            class_="lead",
+        ),
+        tag("h2", "What the picker covers"),
+        tag(
+            "p",
+            "Each answer is that of ",
+            code("abilock resolve ... --offline"),
+            " with an empty cache, computed when the site was written. What was not computed says "
+            "so and gives the command; nothing here is a guess. With a network the command also "
+            "knows what was published since.",
+        ),
+        facts(rows),
+        tag("h2", "How something is known"),
+        tag("p", "Best first. A set is known as its weakest pair is."),
+        tag(
+            "dl",
+            [(tag("dt", badge(grade)), tag("dd", words)) for grade, words in _MEANING.items()],
+            class_="facts",
+        ),
+        tag("h2", "Verdicts"),
+        tag(
+            "ul",
+            tag(
+                "li",
+                mark("measured", "\N{CHECK MARK}", "loads"),
+                " nothing known speaks against it",
+            ),
+            tag("li", mark("no", "\N{MULTIPLICATION X}", "fails"), " with the reason"),
+            tag("li", mark("unknown", "?", "unknown"), " what decides could not be read"),
+            class_="key",
+        ),
+        tag(
+            "p",
+            "Linking is necessary and not sufficient: a measured pair was compared symbol by "
+            "symbol, and was not run.",
+        ),
+    )
