@@ -51,7 +51,7 @@ def main(wanted: Sequence[str]) -> int:
     options = IndexOptions(channels=(DEFAULT_CHANNEL,))
     with Session(options=options) as session, session.connect() as connection:
         for sha256, path, found in _libraries(connection, wanted):
-            wheel = history.by_sha256.get(sha256)
+            wheel = history.of_sha256(sha256)
             held = {} if wheel is None else history.exports(wheel)
             if path is None:
                 wheels += 1

@@ -56,7 +56,11 @@ def open_regular(path: str | Path) -> BufferedReader:
 def read_regular(path: str | Path, *, most: int = MOST) -> bytes:
     """The bytes of a regular file. Raises OSError, also where it holds more than ``most`` bytes."""
     with open_regular(path) as stream:
-        data = stream.read(most + 1)
+        # Room for what is there: room for the most that may be costs more than most files.
+        size = min(os.fstat(stream.fileno()).st_size, most)
+        data = stream.read(size + 1)
+        if len(data) > size:  # a pipe, or a file that grew
+            data += stream.read(most + 1 - len(data))
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", str(path))
     return data

@@ -9,7 +9,6 @@ version of an interface under a name of its own: the first as ``cuMemAlloc``, th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -18,13 +17,14 @@ from resolver.documents import parse_json
 from resolver.errors import KnowledgeError
 from resolver.files import read_text
 from resolver.model.cuda import CudaVersion
+from resolver.model.pattern import later
 
 FUNCTIONS_FILE = "driver_functions.json"
-HEADER = re.compile(r"(?:^|/)include/cuda(?:GL|EGL|VDPAU|Profiler)?Typedefs\.h$")
+HEADER = later(r"(?:^|/)include/cuda(?:GL|EGL|VDPAU|Profiler)?Typedefs\.h$")
 
 _FORMAT = 1
-_TYPEDEF = re.compile(r"\(\s*CUDAAPI\s*\*\s*PFN_(cu[A-Z]\w*?)_v(\d+)(_ptsz|_ptds)?\s*\)")
-_SYMBOL = re.compile(r"cu[A-Z]\w*")
+_TYPEDEF = later(r"\(\s*CUDAAPI\s*\*\s*PFN_(cu[A-Z]\w*?)_v(\d+)(_ptsz|_ptds)?\s*\)")
+_SYMBOL = later(r"cu[A-Z]\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from resolver.abi.history import BuildFile, History, TorchBuild
 from resolver.abi.name_table import NameTable
-from resolver.abi.packed_file import Keep, inflate, made
+from resolver.abi.packed_file import Inflated, Keep, inflate, made, parted
 from resolver.errors import KnowledgeError
 from resolver.files import read_regular, read_text
 from resolver.model.cuda import CudaVersion
@@ -51,29 +51,43 @@ def load_history(directory: Path, keep: Keep = made) -> History:
     Raises KnowledgeError where the files are absent, damaged or do not belong together.
     """
     try:
-        packed = read_regular(directory / SYMBOLS_FILE)
         text = read_text(directory / BUILDS_FILE)
+        return _parse(keep(lambda: _inflated(directory / SYMBOLS_FILE)), text)
     except (OSError, UnicodeDecodeError) as error:
         raise KnowledgeError(f"{directory}: cannot read the symbol history: {error}") from error
-    try:
-        return _parse(keep(lambda: inflate(packed)), text)
     except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError, InvalidVersion) as error:
         raise KnowledgeError(f"{directory}: damaged symbol history: {error}") from error
 
 
-def _parse(body: bytes, text: str) -> History:
-    start = body.index(b"\n") + 1
-    header, document = json.loads(body[:start]), json.loads(text)
-    if header["format"] != _FORMAT or document["format"] != _FORMAT:
+def _inflated(path: Path) -> bytes:
+    """What the packed file holds, with all of its numbers in range: what is kept stays so."""
+    body = inflate(read_regular(path))
+    header, table = _table(body)
+    table.check()
+    most = (max(table.masks, default=-1), max(table.homes, default=-1))
+    if most[0] >= len(header["masks"]) or most[1] >= len(header["libraries"]):
+        raise ValueError("a name whose mask or library is not listed")
+    return body
+
+
+def _table(body: Inflated) -> tuple[dict[str, Any], NameTable]:
+    line, start = parted(body)
+    header = json.loads(line)
+    if header["format"] != _FORMAT:
+        raise ValueError("another format than this program reads")
+    return header, NameTable.unpack(body, int(header["names"]), start)
+
+
+def _parse(body: Inflated, text: str) -> History:
+    header, table = _table(body)
+    document = json.loads(text)
+    if document["format"] != _FORMAT:
         raise ValueError("another format than this program reads")
     builds = tuple(_build_from_json(row) for row in document["builds"])
     masks = tuple(int(mask, 16) for mask in header["masks"])
     libraries = tuple(map(str, header["libraries"]))
-    table = NameTable.unpack(body, int(header["names"]), start)
     if max(masks, default=0) >= 1 << len(builds):
         raise ValueError("more columns than builds")
-    if max(table.masks, default=-1) >= len(masks) or max(table.homes, default=-1) >= len(libraries):
-        raise ValueError("a name whose mask or library is not listed")
     return History(builds, masks, libraries, table)
 
 

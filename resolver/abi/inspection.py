@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from packaging.utils import parse_wheel_filename
@@ -15,13 +14,14 @@ from resolver.abi.wheel import Member, WheelFacts, probe_wheel
 from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch
 from resolver.model.load_knowledge import LoadRule
+from resolver.model.pattern import later
 from resolver.wheelfile.byte_source import ByteSource
 
 # Wheels of that size are read whole where they may hold device code: a second or two.
 SMALL = 64 << 20
 # Who links with one of them may hold device code.
-_CUDA_LIBRARY = re.compile(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
-_VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
+_CUDA_LIBRARY = later(r"lib(cudart|torch_cuda|c10_cuda|cuda)\.so.*")
+_VERSION = later(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +71,20 @@ def read_evidence(
     full: bool = False,
     store: EvidenceStore | None = None,
     workers: int = 8,
+    small: int = SMALL,
 ) -> WheelFacts:
     """Facts of a wheel, from the store where it was read before; ``source`` is then not touched.
 
-    A small wheel that links with CUDA is read to its end, for its device code. ``sha256`` must be
-    that of the file behind ``source``; without it nothing is kept. Raises DamagedWheel, and what
-    the source raises.
+    A wheel of up to ``small`` bytes that links with CUDA is read to its end, for its device code.
+    ``sha256`` must be that of the file behind ``source``; without it nothing is kept. Raises
+    DamagedWheel, and what the source raises.
     """
     if store is not None and sha256 is not None:
         known = store.get(sha256, full=full)
         if known is not None:
             return known
     facts = probe_wheel(source, filename=filename, sha256=sha256, full=full, workers=workers)
-    if not full and facts.size <= SMALL and any(map(may_hold_code, facts.members)):
+    if not full and facts.size <= small and any(map(may_hold_code, facts.members)):
         cost = facts.bytes_read
         facts = probe_wheel(source, filename=filename, sha256=sha256, full=True, workers=workers)
         facts = replace(facts, bytes_read=cost + facts.bytes_read)

@@ -7,7 +7,6 @@ member selects it. Else it counts as required; and it says that nobody curated i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple
@@ -18,15 +17,16 @@ from packaging.version import Version
 from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.load_knowledge import LoadKind, LoadRule
+from resolver.model.pattern import Pattern, later
 from resolver.model.release import Release, Subject
 
-_ABI = re.compile(r"cp(\d+t?)")
+_ABI = later(r"cp(\d+t?)")
 # PEP 3149, and the forms that setuptools and nanobind write.
-_TAGGED = re.compile(r"\.(?:cpython-|cp)(\d+t?)(?:-[^.]*)?\.so$")
+_TAGGED = later(r"\.(?:cpython-|cp)(\d+t?)(?:-[^.]*)?\.so$")
 # auditwheel and delocate put there what other members need.
-_GRAFTED = re.compile(r"(?:^|/)[^/]+\.libs(?:/|$)")
+_GRAFTED = later(r"(?:^|/)[^/]+\.libs(?:/|$)")
 # _C_torch212.so, libfoo-torch2.9.so, ops_pt210.so; ep_2_11_0.cpython-312-x86_64-linux-gnu.so.
-_OF_TORCH = re.compile(
+_OF_TORCH = later(
     r"(?:torch[._-]?|(?<=[._-])pt|^(?!lib).*_(?=2_\d+_\d))(?P<major>2)[._]?(?P<minor>\d{1,2})"
     r"(?:[._]\d)?(?=[._-])"
 )
@@ -34,7 +34,7 @@ _READ = date(2026, 11, 30)
 _NEVER = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="never",
     source="the member's name",
     date=_READ,
@@ -42,7 +42,7 @@ _NEVER = LoadRule(
 _OPENED = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="optional",
     source="no module, and it registers no operator; nobody has read when the package opens it",
     date=_READ,
@@ -50,7 +50,7 @@ _OPENED = LoadRule(
 _BY_TORCH = LoadRule(
     id="",
     projects=(),
-    pattern=re.compile(""),
+    pattern=Pattern(""),
     load="selected-by",
     by="torch",
     optional=True,

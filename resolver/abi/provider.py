@@ -7,9 +7,9 @@ have a library of that soname. A version that a library defines is a name of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
@@ -59,6 +59,14 @@ class ProviderWheel:
 Exports = Mapping[str, frozenset[str]]  # by path; a version that is defined as ``@VERSION``
 
 
+class Head(NamedTuple):
+    """What is asked of every wheel: project, hash, the sonames of its libraries that were read."""
+
+    project: str
+    sha256: str
+    sonames: tuple[str, ...]
+
+
 class ProviderHistory:
     """All columns, and the table of names.
 
@@ -67,11 +75,18 @@ class ProviderHistory:
     """
 
     def __init__(
-        self, wheels: tuple[ProviderWheel, ...], masks: tuple[int, ...], table: NameTable
+        self,
+        wheels: Sequence[ProviderWheel],
+        masks: tuple[int, ...],
+        table: NameTable,
+        heads: Sequence[Head] | None = None,
     ) -> None:
         self.wheels = wheels
         self.masks = masks
         self.table = table
+        # Of all wheels little is asked, of a few of them everything.
+        self._heads = [head_of(wheel) for wheel in wheels] if heads is None else heads
+        self._of_project: dict[str, tuple[ProviderWheel, ...]] = {}
         self._names: dict[str, dict[str, int]] = {}
 
     @classmethod
@@ -99,39 +114,43 @@ class ProviderHistory:
         return len(self.table)
 
     @cached_property
-    def columns(self) -> dict[str, tuple[ProviderWheel, ...]]:
-        """The wheels of each soname, in the order of the bits."""
-        found: dict[str, list[ProviderWheel]] = {}
-        for wheel in self.wheels:
-            for soname in dict.fromkeys(_read_sonames(wheel)):
-                found.setdefault(soname, []).append(wheel)
-        return {soname: tuple(wheels) for soname, wheels in found.items()}
+    def _by_sha256(self) -> dict[str, int]:
+        return {head.sha256: number for number, head in enumerate(self._heads)}
+
+    @cached_property
+    def _by_project(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, head in enumerate(self._heads):
+            found.setdefault(head.project, []).append(number)
+        return found
 
     @cached_property
     def places(self) -> dict[str, dict[str, int]]:
         """The bit of each wheel, by the soname and the hash of its file."""
-        return {
-            soname: {wheel.file.sha256: place for place, wheel in enumerate(wheels)}
-            for soname, wheels in self.columns.items()
-        }
+        found: dict[str, dict[str, int]] = {}
+        for head in self._heads:
+            for soname in head.sonames:
+                wheels = found.setdefault(soname, {})
+                wheels[head.sha256] = len(wheels)
+        return found
 
-    @cached_property
-    def by_project(self) -> dict[str, tuple[ProviderWheel, ...]]:
-        """The wheels of each project, by machine and release."""
-        found: dict[str, list[ProviderWheel]] = {}
-        for wheel in self.wheels:
-            found.setdefault(wheel.project, []).append(wheel)
-        return {project: tuple(wheels) for project, wheels in found.items()}
+    def of_project(self, project: str) -> tuple[ProviderWheel, ...]:
+        """The wheels of a project, by machine and release."""
+        found = self._of_project.get(project)
+        if found is None:
+            numbers = self._by_project.get(project, ())
+            found = self._of_project[project] = tuple(self.wheels[n] for n in numbers)
+        return found
 
-    @cached_property
-    def by_sha256(self) -> dict[str, ProviderWheel]:
-        """The wheels by the hash of their file."""
-        return {wheel.file.sha256: wheel for wheel in self.wheels}
+    def of_sha256(self, sha256: str | None) -> ProviderWheel | None:
+        """The wheel whose file has this hash; None where it was not read."""
+        number = self._by_sha256.get(sha256 or "")
+        return None if number is None else self.wheels[number]
 
     def names(self, soname: str) -> Mapping[str, int]:
         """Every name that a library of this soname ever exported, with its mask.
 
-        Cost: a microsecond a name, once.
+        Cost: half a microsecond a name, once.
         """
         known = self._names.get(soname)
         if known is None:
@@ -162,6 +181,11 @@ class ProviderHistory:
 def version_name(version: str) -> str:
     """The name under which a version that a library defines is kept."""
     return f"{_VERSION}{version}"
+
+
+def head_of(wheel: ProviderWheel) -> Head:
+    """What is asked of every wheel."""
+    return Head(wheel.project, wheel.file.sha256, tuple(dict.fromkeys(_read_sonames(wheel))))
 
 
 def _read_sonames(wheel: ProviderWheel) -> Iterator[str]:

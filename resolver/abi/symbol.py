@@ -10,40 +10,40 @@ an identifier; what stands before them says what kind of name it is.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from resolver.abi.demangle import demangle
+from resolver.model.pattern import later
 
 # What may stand between "_Z" and the scopes. Tables and type information are their class's, a guard
 # and what is local to a function are the function's, a thunk is the method's that it leads to.
 _OFFSET = r"(?:h[n\d]+_|v[n\d]+_[n\d]+_)"
 _KIND = rf"_Z(?:T[VTISCWH]|G[VR]|T{_OFFSET}|Tc{_OFFSET}{{2}})?Z*"
-_TORCH = re.compile(_KIND + r"N[KVrRO]*(?:2at|3c10|5torch|6caffe2|4c10d)")
-_STANDARD = re.compile(_KIND + r"(?:N[KVrRO]*)?S[tabsiod]")
+_TORCH = later(_KIND + r"N[KVrRO]*(?:2at|3c10|5torch|6caffe2|4c10d)")
+_STANDARD = later(_KIND + r"(?:N[KVrRO]*)?S[tabsiod]")
 # Code of other projects that torch contains, and what a compiler makes for its own use, which no
 # header can declare. Who needs it has a copy of his own.
-_CONTAINED = re.compile(
+_CONTAINED = later(
     _KIND
     + r"(?:N[KVrRO]*)?L?(?:\d+(?:_GLOBAL__|__nv_|__device_stub_)|14at_cuda_detail|6thrust|3cub"
     r"|4cuda|7cutlass|9__gnu_cxx|4gloo|8nlohmann|10fbgemm_gpu|4mslk)"
 )
 # Type information of a type that has no name of its own (a function's, a pointer's).
-_UNNAMED = re.compile(r"_ZT[IS][^N\d]")
+_UNNAMED = later(r"_ZT[IS][^N\d]")
 
 # What no other file can name: what is made of unnamed namespaces, by nvcc with a hash of its own in
 # each build, and torch's copies of the interpreter's inner functions, which each Python has others
 # of. Wheels of one release for several Pythons differ in nothing else.
-_PRIVATE = re.compile(r"_GLOBAL__N_|^THP_Py|^THPPyInterpreterFrame")
+_PRIVATE = later(r"_GLOBAL__N_|^THP_Py|^THPPyInterpreterFrame")
 
 # A length is never the tail of a longer number ("12attention" is not "at").
-_MENTION = re.compile(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2|4c10d)")
-_C_NAME = re.compile(r"(?:aoti_torch_|torch_|THP)")
-_CXX_NAME = re.compile(r"_Z\d+THP")
+_MENTION = later(r"(?<![0-9])(?:2at|3c10|5torch|6caffe2|4c10d)")
+_C_NAME = later(r"(?:aoti_torch_|torch_|THP)")
+_CXX_NAME = later(r"_Z\d+THP")
 
 # The old std::string ("Ss") in a declaration; the new one is written std::__cxx11::string.
-_OLD_STRING = re.compile(r"\bstd::(?:string\b|basic_string<)")
-_NEW_STRING = re.compile(r"__cxx11\b|\[abi:cxx11\]")
+_OLD_STRING = later(r"\bstd::(?:string\b|basic_string<)")
+_NEW_STRING = later(r"__cxx11\b|\[abi:cxx11\]")
 
 
 def is_torch_symbol(name: str) -> bool:
@@ -90,7 +90,7 @@ def string_abi(name: str) -> bool | None:
 
 # cudaMalloc, cublasCreate_v2, cuMemAlloc_v2, ncclSend, __nvJitLinkCreate_12_8, nvrtcCompileProgram,
 # nppiNV12ToRGB, NVPW_InitializeHost. The C++ names of NVSHMEM are no interface.
-_LIBRARY = re.compile(r"_*(?:cu|p?nccl|nv|NV|npp)")
+_LIBRARY = later(r"_*(?:cu|p?nccl|nv|NV|npp)")
 
 
 def is_library_symbol(name: str) -> bool:

@@ -31,18 +31,24 @@ if TYPE_CHECKING:
     from resolver.usecase.session import Session
 
 
-def export(lock: Path | str, to: Form) -> str:
-    """A lock file as hashed requirements for ``uv`` or ``pip``, as ``constraints``, as the
-    ``pyproject`` of a project for uv, or as a ``smoke`` script for the machine with the GPUs.
+def export(
+    lock: Path | str,
+    to: Form,
+    *,
+    session: Session | None = None,
+    **options: Unpack[SourceKeywords],
+) -> str:
+    """A lock file in the form of another tool.
 
-    A lock that ``resolve`` has just given is exported by its own method of that name.
+    That is hashed requirements for ``uv`` or ``pip``, ``constraints``, the ``pyproject`` of a
+    project for uv, ``conda``'s environment.yml, a ``dockerfile``, or a ``smoke`` script for the
+    machine with the GPUs. A lock that ``resolve`` has just given is exported by its own method of
+    that name.
     """
-    from resolver.files import read_text
-    from resolver.lockfile.lock import export as render
-    from resolver.lockfile.pylock import load_lock
+    from resolver.usecase.export import export_lock
 
-    path = Path(lock)
-    return render(load_lock(path), to, source=path.name, text=read_text(path))
+    with session_for(session, options, frozenset()) as opened:
+        return export_lock(opened, Path(lock), to)
 
 
 def inspect(

@@ -26,10 +26,15 @@ class Commands(LazyGroup):
             "resolve",
             "Resolve a set that loads on this GPU, and lock it.",
         ),
+        "lock": Part(
+            "resolver.cli.lock",
+            "lock",
+            "Lock what pyproject.toml asks for, or say whether its lock is up to date.",
+        ),
         "export": Part(
             "resolver.cli.export",
             "export",
-            "Write a lock as hashed requirements, as constraints, or as a project for uv.",
+            "Write a lock in the form of another tool: requirements, Dockerfile, conda, ...",
         ),
         "download": Part(
             "resolver.cli.download",
@@ -66,6 +71,11 @@ class Commands(LazyGroup):
             "target",
             "Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they "
             "make.",
+        ),
+        "completion": Part(
+            "resolver.cli.completion",
+            "completion",
+            'Print what makes a shell complete abilock: eval "$(abilock completion bash)".',
         ),
         "knowledge": Part(
             "resolver.cli.knowledge_group",

@@ -21,6 +21,8 @@ class Form(StrEnum):
     PIP = "pip"
     CONSTRAINTS = "constraints"
     PYPROJECT = "pyproject"
+    CONDA = "conda"
+    DOCKERFILE = "dockerfile"
     SMOKE = "smoke"
 
 
@@ -31,7 +33,7 @@ def export(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to; - prints it.")
     ] = Path("-"),
 ) -> None:
-    """Write a lock as hashed requirements, as constraints, or as a project for uv."""
+    """Write a lock in the form of another tool: requirements, Dockerfile, conda, ..."""
     text = api.export(lock, to.value)
     if str(output) == "-":
         console.data(text)
@@ -47,6 +49,10 @@ def export(
             use = f"Use it: pip install -c {file} ..., or uv pip install -c {file} ..."
         case Form.PYPROJECT:
             use = "Install it where it lies, as pyproject.toml: uv sync"
+        case Form.CONDA:
+            use = f"Install it: conda env create -f {file}, or mamba env create -f {file}"
+        case Form.DOCKERFILE:
+            use = f"Build it: docker build -t gpu-stack -f {file} ."
         case Form.SMOKE:
             use = f"Run it with the Python of the environment: python {file}"
     console.words(f"Wrote {output}. {use}")

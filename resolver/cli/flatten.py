@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -25,35 +26,52 @@ class Omit:
 def flattened(function: Callable[..., None]) -> Callable[..., None]:
     """``function`` for typer: a parameter that is a dataclass of ``Flag`` fields becomes options.
 
-    Raises TypeError for fields whose type is no option's.
+    They are looked at when typer asks for them: a module that is imported for another command's
+    sake costs nothing. Raises TypeError then, for fields whose type is no option's.
     """
-    whole = inspect.signature(function, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type, tuple[str, ...]]] = {}
-    for name, parameter in whole.parameters.items():
-        kind, omitted = _group(parameter.annotation)
-        if kind is None:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        options = tuple(_options(kind, omitted))
-        parameters += options
-        groups[name] = (kind, tuple(option.name for option in options))
+    return _Flattened(function)
 
-    def command(**given: Any) -> None:
+
+class _Flattened:
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.__module__, self.__qualname__ = function.__module__, function.__qualname__
+        self.__annotations__: dict[str, Any] = {}
+
+    def __call__(self, **given: Any) -> None:
         values = {}
-        for name, (kind, names) in groups.items():
+        for name, (kind, names) in self._groups.items():
             taken = {each: given.pop(each) for each in names}
             # typer gives lists, and None for an empty one.
             lists = [field.name for field in fields(kind) if field.default == ()]
             taken |= {each: tuple(taken[each] or ()) for each in lists if each in taken}
             values[name] = kind(**taken)
-        function(**given, **values)
+        self._function(**given, **values)
 
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__module__ = function.__module__
-    command.__signature__ = whole.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {}
-    return command
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._parsed[0]
+
+    @property
+    def _groups(self) -> Mapping[str, tuple[type, tuple[str, ...]]]:
+        """The parameters that are options' values: their type, and its fields with an option."""
+        return self._parsed[1]
+
+    @cached_property
+    def _parsed(self) -> tuple[inspect.Signature, Mapping[str, tuple[type, tuple[str, ...]]]]:
+        whole = inspect.signature(self._function, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        groups: dict[str, tuple[type, tuple[str, ...]]] = {}
+        for name, parameter in whole.parameters.items():
+            kind, omitted = _group(parameter.annotation)
+            if kind is None:
+                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                continue
+            options = tuple(_options(kind, omitted))
+            parameters += options
+            groups[name] = (kind, tuple(option.name for option in options))
+        return whole.replace(parameters=parameters), groups
 
 
 def _group(annotation: Any) -> tuple[type | None, frozenset[str]]:

@@ -18,7 +18,11 @@ from resolver.render.render_facts import Kind, fact_text, facts, tuple_text
 
 KnowledgeOption = Annotated[
     Path | None,
-    typer.Option("--knowledge", metavar="DIR", help="A database, in place of the shipped one."),
+    typer.Option(
+        "--knowledge",
+        metavar="DIR",
+        help="Facts that add to what ships; a whole database takes its place.",
+    ),
 ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +12,12 @@ from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
 from resolver.errors import UsageError
 from resolver.model.plural import counted
+
+if TYPE_CHECKING:
+    from resolver.evidence.knowledge_base import KnowledgeBase
+
+# Connections to one index that nobody minds.
+_JOBS = 2
 
 
 def learn(
@@ -36,11 +44,12 @@ def learn(
 
 
 def build(
-    release: Annotated[
+    what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="RELEASE",
-            help="torch releases, with --libraries wheels; default: those not read yet.",
+            metavar="WHAT",
+            help="torch releases; with --libraries wheels, with --wheels projects or requirements. "
+            "Default: what was not read yet.",
         ),
     ] = None,
     libraries: Annotated[
@@ -49,29 +58,118 @@ def build(
             "--libraries", help="Read NVIDIA's libraries and the driver's functions instead."
         ),
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Read every file of the history anew, and no other.")
+    wheels: Annotated[
+        bool,
+        typer.Option("--wheels", help="Read the evidence of whole projects instead."),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Read every file of torch's history anew, and no other; with --wheels what was "
+            "refused.",
+        ),
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="DAY", help="--wheels: uploaded since [default: 2024-01-01]."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, metavar="N", help="--wheels: processes that read [default: 2]."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="--wheels: read on this Dask cluster."),
+    ] = None,
+    code_up_to: Annotated[
+        int | None,
+        typer.Option(
+            "--code-up-to",
+            min=0,
+            metavar="MB",
+            help="--wheels: device code too, of wheels up to this size [default: 67].",
+        ),
+    ] = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            "--at-most",
+            min=0,
+            metavar="MB",
+            help="--wheels: refuse what takes more to read [default: 100].",
+        ),
+    ] = None,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Read torch's exported symbols from the default index: some 500 to 900 MB a wheel."""
+    """Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index."""
+    from resolver.evidence.knowledge_base import KnowledgeBase
+
+    if libraries and (wheels or again):
+        if wheels:
+            raise UsageError("--libraries and --wheels are two things", hint="give one of them")
+        raise UsageError("--again is for torch", hint="name the wheels to read anew")
+    options = {
+        "--since": since,
+        "--jobs": jobs,
+        "--scheduler": scheduler,
+        "--code-up-to": code_up_to,
+        "--at-most": at_most,
+    }
+    if wheels:
+        _wheels(KnowledgeBase(knowledge), what or (), options, again)
+        return
+    if stray := [name for name, said in options.items() if said is not None]:
+        raise UsageError(f"{stray[0]} is about the wheels of --wheels", hint="add --wheels")
     if libraries:
-        from resolver.evidence.knowledge_base import KnowledgeBase
         from resolver.usecase.build_providers import build_providers
 
-        if again:
-            raise UsageError("--again is for torch", hint="name the wheels to read anew")
-        read, providers = build_providers(
-            KnowledgeBase(knowledge), release or (), tell=console.words
-        )
-        wheels = counted(len(providers.wheels), "wheel")
-        console.words(f"Read {counted(read, 'wheel')}; the libraries of {wheels} are known.")
+        read, providers = build_providers(KnowledgeBase(knowledge), what or (), tell=console.words)
+        known = counted(len(providers.wheels), "wheel")
+        console.words(f"Read {counted(read, 'wheel')}; the libraries of {known} are known.")
         return
     from resolver.usecase.build_history import build_history
 
-    count, history = build_history(knowledge, release or (), again=again, tell=console.words)
+    count, history = build_history(knowledge, what or (), again=again, tell=console.words)
     if not count:
         console.words("Nothing to read: the history holds every release asked for.")
         return
     builds = counted(len(history.builds), "build")
     console.words(f"Read {counted(count, 'wheel')}; the history has {builds}.")
+
+
+def _wheels(
+    base: KnowledgeBase, what: Sequence[str], options: Mapping[str, Any], again: bool
+) -> None:
+    from resolver.usecase.build_wheels import SINCE, build_wheels
+
+    since, jobs, scheduler = (options[name] for name in ("--since", "--jobs", "--scheduler"))
+    if scheduler is not None and jobs is not None:
+        raise UsageError("--jobs and --scheduler both say who reads", hint="give one of them")
+    try:
+        day = SINCE if since is None else date.fromisoformat(since)
+    except ValueError as error:
+        raise UsageError(f"--since {since!r} is no day", hint="write it as 2024-01-01") from error
+    bounds = {"small": options["--code-up-to"], "most": options["--at-most"]}
+    found = build_wheels(
+        base,
+        what,
+        since=day,
+        jobs=_JOBS if jobs is None else jobs,
+        scheduler=scheduler,
+        again=again,
+        tell=console.words,
+        **{name: said * 1_000_000 for name, said in bounds.items() if said is not None},
+    )
+    console.words(
+        f"Read {counted(found.read, 'wheel')}, {found.bytes_read / 1e6:,.1f} MB; refused "
+        f"{len(found.refused)}, not reached {len(found.unreached)}. Evidence of "
+        f"{counted(found.held, 'wheel')} is held."
+    )
+    if found.unreached:
+        console.words("hint: run it again: it reads what was not reached")
+        raise typer.Exit(3)

@@ -25,7 +25,7 @@ class Commands(LazyGroup):
         "build": Part(
             "resolver.cli.knowledge_edit",
             "build",
-            "Read torch's exported symbols from the default index: some 500 to 900 MB a wheel.",
+            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
         ),
         "site": Part(
             "resolver.cli.knowledge_site",
@@ -41,6 +41,17 @@ class Commands(LazyGroup):
         ),
         "validate": Part(
             _HERE, "validate", "Check every file against its schema, and every reference."
+        ),
+        "update": Part(
+            "resolver.cli.knowledge_update",
+            "update",
+            "Take a newer database in place of the one that ships, or go back to that.",
+        ),
+        "pack": Part(
+            "resolver.cli.knowledge_update",
+            "pack",
+            "Write a database as one file, for knowledge update: the same bytes for the same "
+            "files.",
         ),
         "verify": Part(
             "resolver.cli.knowledge_verify",

@@ -38,6 +38,7 @@ def verify(
 ) -> None:
     """Compare the database with its installation, and evidence with the wheels' bytes."""
     from resolver.usecase.verify_knowledge import verify_knowledge
+    from resolver.usecase.world import World
 
     if sha256 is not None and not _SHA256.fullmatch(sha256):
         raise UsageError(
@@ -49,7 +50,13 @@ def verify(
             hint="add --sample 10",
         )
     found = verify_knowledge(
-        knowledge, expected=sha256, sample=sample, seed=seed, full=full, tell=console.words
+        knowledge,
+        expected=sha256,
+        sample=sample,
+        seed=seed,
+        full=full,
+        data_dir=World.of_process().data_dir,
+        tell=console.words,
     )
     if format is Format.JSON:
         from resolver.render.contract import FileStateModel, KnowledgeVerifyModel, SampleModel
@@ -71,7 +78,10 @@ def verify(
 
 
 def _lines(found: Verification) -> list[str]:
-    lines = [f"sha256   {found.sha256}, {counted(found.files, 'file')}"]
+    lines = [
+        f"from     {found.database}",
+        f"sha256   {found.sha256}, {counted(found.files, 'file')}",
+    ]
     if found.expected not in {None, found.sha256}:
         lines.append(f"error    the digest has to be {found.expected}")
     if not found.installed:

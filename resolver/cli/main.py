@@ -25,6 +25,11 @@ def main() -> None:
     try:
         if _told_version():
             return
+        if sys.argv[1:2] == ["__complete"]:
+            from resolver.cli import complete
+
+            complete.main(sys.argv[2:])
+            return
         # Of what a short command makes little is garbage: looking for it took 8 % of its time.
         gc.set_threshold(_ALLOCATIONS, 10, 10)
         from resolver.cli import app

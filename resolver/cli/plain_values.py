@@ -32,7 +32,7 @@ def take_plain_values(command: Any, function: Callable[..., Any]) -> None:
 
 def take_plain_value(parameter: Any, annotation: Any) -> None:
     """Make one of typer's parameters take a plain value as it is."""
-    kind, many = _kind(annotation)
+    kind, many = kind_of(annotation)
     process: Process = parameter.process_value
 
     def process_value(context: Any, value: Any) -> Any:
@@ -48,7 +48,7 @@ def take_plain_value(parameter: Any, annotation: Any) -> None:
     parameter.process_value = process_value
 
 
-def _kind(annotation: Any) -> tuple[Any, bool]:
+def kind_of(annotation: Any) -> tuple[Any, bool]:
     """What one value is, and whether there may be several."""
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]

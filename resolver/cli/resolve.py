@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from resolver import api
-from resolver.cli import console
 from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
-from resolver.errors import Undecided, UsageError
+from resolver.cli.write_lock import Format as Format
+from resolver.cli.write_lock import Place
 from resolver.model.options import IndexOptions, TargetOptions
-from resolver.model.outcome import Outcome
-from resolver.model.plural import counted
-
-if TYPE_CHECKING:
-    from resolver.lockfile.lock import Lock
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class Prefer(StrEnum):
@@ -72,6 +58,17 @@ NoTuplesOption = Annotated[
     bool,
     typer.Option("--no-tuples", help="Use nothing reported or declared outside the wheels."),
 ]
+UpgradeOption = Annotated[
+    bool, typer.Option("--upgrade", help="Forget the pins of the existing lock.")
+]
+UpgradePackageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--upgrade-package",
+        metavar="REQUIREMENT",
+        help="Forget the pin of one package: rich, 'rich<15'.",
+    ),
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="text for people, json for scripts.")
 ]
@@ -98,17 +95,8 @@ def resolve(
     strict: Annotated[
         bool, typer.Option("--strict", help="Accept only measured or reported pairs.")
     ] = False,
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Forget the pins of the existing lock.")
-    ] = False,
-    upgrade_package: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--upgrade-package",
-            metavar="REQUIREMENT",
-            help="Forget the pin of one package: rich, 'rich<15'.",
-        ),
-    ] = None,
+    upgrade: UpgradeOption = False,
+    upgrade_package: UpgradePackageOption = None,
     allow_sdist: Annotated[
         bool,
         typer.Option("--allow-sdist", help="Lock a source distribution where there is no wheel."),
@@ -131,22 +119,10 @@ def resolve(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Resolve a set that loads on this GPU, and lock it."""
-    from resolver.lockfile.pylock import check_lock_name
-
-    to_stdout = str(output) == "-"
-    if to_stdout and format is Format.JSON:
-        raise UsageError(
-            "-o - and --format json both want stdout", hint="write the lock to a file with -o"
-        )
-    if to_stdout and (dry_run or check):
-        raise UsageError(
-            f"{'--check' if check else '--dry-run'} is about the file of a lock, and -o - has none",
-            hint="name the lock with -o",
-        )
-    if not to_stdout:
-        check_lock_name(output)
-    if not to_stdout and not dry_run and not check:
-        _check_writable(output)
+    place = Place(
+        output=output, command="abilock resolve", dry_run=dry_run, check=check, format=format
+    )
+    place.check_usable()
     with opened(index) as session:
         answer = api.resolve(
             [*(requirement or ()), *(requirement_file or ())],
@@ -164,77 +140,4 @@ def resolve(
             fetch_hashes=fetch_hashes,
             allow_sdist=allow_sdist,
         )
-    if answer.outcome.verdict == "unknown":
-        if format is Format.JSON:
-            from resolver.render.render_json import dump
-
-            console.data(dump(answer.to_json()))
-        raise _undecided(answer.outcome)
-    if answer.lock is not None and to_stdout:
-        console.data(answer.lock.render())
-    elif answer.lock is not None and not dry_run and not check:
-        answer.lock.write(output)
-    if format is Format.JSON:
-        from resolver.render.render_json import dump
-
-        console.data(dump(answer.to_json()))
-    console.words(answer.text(verbose=verbose), urgent=answer.lock is None)
-    if answer.lock is None:
-        raise typer.Exit(1)
-    if check:
-        _compare(output, answer.lock)
-    elif dry_run:
-        console.words(f"\nNothing was written: {output} is as it was.")
-    elif not to_stdout:
-        console.words(f"\nWrote {output}. {_install(output, answer.outcome)}")
-
-
-def _compare(output: Path, lock: Lock) -> None:
-    """Tell whether a lock file holds what would be written. Exits with 1 where it does not."""
-    from resolver.files import read_text
-
-    try:
-        same = read_text(output) == lock.render(output.parent)
-    except (OSError, UnicodeError):
-        same = False
-    if not same:
-        text = f"\n{output} is not up to date: abilock resolve writes another one."
-        console.words(text, urgent=True)
-        raise typer.Exit(1)
-    console.words(f"\n{output} is up to date.")
-
-
-def _undecided(outcome: Outcome) -> Undecided:
-    """The error of an answer that nobody can give here: what decides, and what to do."""
-    reasons = outcome.conflict.reasons if outcome.conflict is not None else ()
-    first = reasons[0]
-    more = f" (and {counted(len(reasons) - 1, 'more file')} alike)" if len(reasons) > 1 else ""
-    return Undecided(
-        f"cannot tell whether there is a solution: {first.subject}: {first.found}{more}",
-        hint=first.remedy,
-    )
-
-
-def _install(output: Path, outcome: Outcome) -> str:
-    """How the lock is installed, by the tools that take all of its wheels."""
-    file = shlex.quote(str(output))
-    for package in outcome.packages:
-        if package.artifact.channel == "sgl-project" and package.artifact.version.local:
-            # Renamed without being packed anew: pip finds another version in its metadata.
-            return f"Install it: uv pip sync {file} (with pip: see docs/lock.md)."
-    return f"Install it: uv pip sync {file}, or pip install -r {file}."
-
-
-def _check_writable(output: Path) -> None:
-    directory = output.parent
-    if not directory.is_dir():
-        raise UsageError(f"no directory {directory} to write {output.name} to", hint="create it")
-    if output.is_dir() or not os.access(_written_place(output), os.W_OK):
-        raise UsageError(f"cannot write {output}", hint="choose another file with -o")
-
-
-def _written_place(output: Path) -> Path:
-    """What must be writable for ``output``: itself where it is a device, else its directory."""
-    if output.exists() and not output.is_file():
-        return output
-    return Path(os.path.realpath(output)).parent
+    place.conclude(answer, verbose=verbose)

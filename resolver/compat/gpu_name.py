@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable
 
 from resolver.model.knowledge import Gpu
+from resolver.model.pattern import later
 
 _MAKERS = ("nvidia", "geforce", "tesla")
 
 
 # Where people leave a space out: rtx5090, gtx1080ti, 4080super.
-_GLUED = re.compile(r"(?<=rtx|gtx|pro)(?=\d)|(?<=\d)(?=ti\b|super\b)")
+_GLUED = later(r"(?<=rtx|gtx|pro)(?=\d)|(?<=\d)(?=ti\b|super\b)")
 
 
 def normalize_gpu_name(name: str) -> str:
@@ -40,7 +41,7 @@ def find_gpu(gpus: Iterable[Gpu], name: str) -> Gpu | None:
 
 
 # GPUs in running text: with the maker or the series before the number.
-_MENTION = re.compile(
+_MENTION = later(
     r"(?i)\b(?:RTX|GTX)[ -]?(?:PRO[ -]?|A)?\d{3,4}(?:[ -]?(?:Ti|Super|Ada|D))*\b"
     r"|\b(?:NVIDIA|Tesla)[ -][A-Z]{1,2}\d{1,3}\b"
 )

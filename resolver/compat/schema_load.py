@@ -17,6 +17,7 @@ from resolver.model.load_knowledge import (
     Selector,
     SystemLibrary,
 )
+from resolver.model.pattern import Pattern
 
 PreloadText = Annotated[str, Field(pattern=r"^[\w-]+:lib[\w-]+\??$")]
 
@@ -57,7 +58,7 @@ class LoadRuleFact(Fact):
         return LoadRule(
             id=self.id,
             projects=self.projects,
-            pattern=self.pattern,
+            pattern=Pattern(self.pattern.pattern),
             load=self.load,
             group=self.group,
             by=self.by,
@@ -122,7 +123,7 @@ class SystemLibraryFact(Fact):
         """As the rest of the program knows it."""
         return SystemLibrary(
             id=self.id,
-            pattern=self.pattern,
+            pattern=Pattern(self.pattern.pattern),
             title=self.title,
             apt=self.apt,
             dnf=self.dnf,

@@ -13,6 +13,7 @@ from resolver.compat.schema import Fact, Model
 from resolver.compat.toml_field import Name, PatternText, Slug, Text, some
 from resolver.model.command import WORD
 from resolver.model.message import Message, Place, Soname
+from resolver.model.pattern import Pattern
 from resolver.model.reason import Code
 from resolver.model.template import Cleaned, Template
 
@@ -142,7 +143,7 @@ class SonameFact(Fact):
         """As the rest of the program knows it."""
         return Soname(
             id=self.id,
-            pattern=self.pattern,
+            pattern=Pattern(self.pattern.pattern),
             code=self.code,
             place=self.place,
             title=self.title,
@@ -151,7 +152,7 @@ class SonameFact(Fact):
             fix=self.fix,
             run=self.run,
             source=self.source,
-            symbols=self.symbols,
+            symbols=self.symbols and Pattern(self.symbols.pattern),
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from resolver.compat.snapshot_record import (
     artifact_of,
     metadata_of,
     parse_record,
+    record_of,
     snapshot_file,
 )
 from resolver.errors import KnowledgeError
@@ -29,6 +32,11 @@ def load_records(file: Path) -> tuple[Record, ...]:
         raise KnowledgeError(
             f"snapshot/{file.name}: cannot be read: {why}", hint="Restore the file."
         ) from error
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        # As one document: a call for each line takes longer than reading it.
+        rows = json.loads(f"[{','.join(lines)}]")
+        if len(rows) == len(lines):
+            return tuple(map(record_of, rows))
     records = []
     for number, line in enumerate(lines, start=1):
         try:

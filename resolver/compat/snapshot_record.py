@@ -12,6 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.dependency import parse_dependencies
 from resolver.model.filename import parse_filename
 from resolver.model.version import as_version
+
+# A file repeats its project, and releases their extras.
+_normalized = lru_cache(maxsize=1 << 12)(canonicalize_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,17 +182,21 @@ def render_record(record: Record) -> str:
 
 
 def parse_record(line: str) -> Record:
-    """Read one line. Raises ValueError, KeyError or TypeError when it is no record.
+    """Read one line. Raises ValueError, KeyError or TypeError when it is no record."""
+    return record_of(json.loads(line))
+
+
+def record_of(values: Mapping[str, Any]) -> Record:
+    """The record of a line that was parsed. Raises KeyError, TypeError or ValueError.
 
     Meant for the hot path: keys nobody knows pass here and are found by ``validate``.
     """
-    values = json.loads(line)
     requires = values.get("requires_dist")
     moment = values.get("upload_time")
     return Record(
         channel=values["channel"],
         filename=values["filename"],
-        project=canonicalize_name(values["project"]),
+        project=_normalized(values["project"]),
         version=as_version(values["version"]),
         source=values["source"],
         date=values["date"],
@@ -199,7 +207,7 @@ def parse_record(line: str) -> Record:
         size=values.get("size"),
         requires_python=values.get("requires_python"),
         requires_dist=None if requires is None else tuple(requires),
-        provides_extra=tuple(map(canonicalize_name, values.get("provides_extra", ()))),
+        provides_extra=tuple(map(_normalized, values.get("provides_extra", ()))),
         upload_time=None if moment is None else datetime.fromisoformat(moment),
         yanked=values.get("yanked", False),
         yanked_reason=values.get("yanked_reason"),

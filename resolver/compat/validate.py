@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resolver.compat import schema, schema_load, schema_message, schema_tuple, schema_wheels
+from resolver.compat import (
+    schema,
+    schema_image,
+    schema_load,
+    schema_message,
+    schema_tuple,
+    schema_wheels,
+)
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
 from resolver.compat.load_facts import (
@@ -61,6 +68,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     modules = read("modules.toml", schema_message.ModulesFile)
     natives = read("natives.toml", schema_load.NativesFile)
     sonames = read("sonames.toml", schema_message.SonamesFile)
+    images = read("images.toml", schema_image.ImagesFile)
     tuples = [(name, read(name, schema_tuple.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -84,6 +92,9 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("sonames.toml", fact) for fact in (sonames.soname if sonames else ())),
         *(("modules.toml", fact) for fact in (modules.module if modules else ())),
         *(("natives.toml", fact) for fact in (natives.native if natives else ())),
+        *(("images.toml", fact) for fact in (images.distro if images else ())),
+        *(("images.toml", fact) for fact in (images.image if images else ())),
+        *(("images.toml", fact) for fact in (images.tool if images else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]
     known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}
@@ -101,7 +112,11 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     problems += check_records(records, known_channels)
     problems += _check_ids(facts)
     problems += _check_dates(facts, held)
+    distros = {fact.id for fact in (images.distro if images else ())}
     for name, fact in facts:
+        if isinstance(fact, schema_image.CudaImageFact):
+            # An overlay may name those of the database below it.
+            problems += _check_image(name, fact, distros if below is None else None, set(releases))
         if isinstance(fact, schema.BuildFact):
             problems += _check_build(name, fact, set(known_channels), set(releases))
         if isinstance(fact, schema_wheels.WheelsFact):
@@ -173,6 +188,26 @@ def _check_build(
             what="a CPU build has device code",
             remedy="Empty codes, or name the CUDA release.",
         )
+
+
+def _check_image(
+    name: str, fact: schema_image.CudaImageFact, distros: set[str] | None, releases: set[object]
+) -> Iterator[Problem]:
+    if fact.cuda not in releases:
+        yield Problem(
+            file=name,
+            id=fact.id,
+            what=f"there is no CUDA release {fact.cuda}",
+            remedy="Add the release to cuda.toml.",
+        )
+    for distro in fact.distros:
+        if distros is not None and distro not in distros:
+            yield Problem(
+                file=name,
+                id=fact.id,
+                what=f"there is no distro {distro}",
+                remedy="Name one of the file's [[distro]].",
+            )
 
 
 def _check_strays(path: Path, tuples: set[str]) -> Iterator[Problem]:

@@ -107,7 +107,7 @@ class ForeignSymbols:
         """Which releases of the wheels export a symbol; of what is installed, whether it does."""
         history = self._base.providers
         for project in dict.fromkeys(lib.project for lib in brought):
-            columns = history.by_project.get(project, ())
+            columns = history.of_project(project)
             sonames = {lib.soname for lib in brought if lib.project == project}
             having = sorted(
                 wheel.version

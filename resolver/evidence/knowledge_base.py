@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from packaging.utils import NormalizedName
+from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.compat.kept_facts import kept, kept_bytes
 from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
@@ -16,10 +16,12 @@ from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
 
 if TYPE_CHECKING:
-    from resolver.abi.bundled_evidence import EvidencePack
+    from resolver.abi.bundled_evidence import EvidenceCount, EvidencePack
     from resolver.abi.driver import DriverFunctions
     from resolver.abi.history import History
+    from resolver.abi.packed_file import Keep
     from resolver.abi.provider import ProviderHistory
+    from resolver.model.image import Images
     from resolver.model.message import Message, Soname
 
 T = TypeVar("T")
@@ -125,6 +127,25 @@ class KnowledgeBase:
         return self._kept("system_libraries", "system_libraries.toml", parse)
 
     @cached_property
+    def images(self) -> Images:
+        """What containers begin from."""
+
+        def parse() -> Images:
+            from resolver.compat.schema_image import ImagesFile as File
+            from resolver.model.image import Images
+
+            distros = load_rows(self.layers, "images.toml", File, lambda f: f.distro)
+            images = load_rows(self.layers, "images.toml", File, lambda f: f.image)
+            tools = load_rows(self.layers, "images.toml", File, lambda f: f.tool)
+            return Images(
+                distros=tuple(sorted((d.value() for d in distros), key=lambda d: d.glibc)),
+                cuda=tuple(fact.value() for fact in images),
+                tools=tuple(fact.value() for fact in tools),
+            )
+
+        return self._kept("images", "images.toml", parse)
+
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
         """What programs print when something does not fit; of two that match the first counts."""
 
@@ -202,7 +223,7 @@ class KnowledgeBase:
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)
 
-    def _keep(self, part: str, path: Path) -> Callable[[Callable[[], bytes]], bytes]:
+    def _keep(self, part: str, path: Path) -> Keep:
         """Keeps the inflated content of a packed file beside the parsed parts."""
         return lambda make: kept_bytes(self._cache_dir, part, path, make)
 
@@ -214,6 +235,13 @@ class KnowledgeBase:
         place = self._last_with(BUILDS_FILE)
         keep = self._keep("torch_symbols", place / SYMBOLS_FILE)
         return _once(lambda: load_history(place, keep), place / SYMBOLS_FILE, place / BUILDS_FILE)
+
+    def evidence_counts(self) -> tuple[EvidenceCount, ...]:
+        """How many wheels there is evidence of, by project. Cost: inflates every data file."""
+        from resolver.abi.bundled_evidence import count_evidence
+
+        projects = map(canonicalize_name, self.pack.projects())
+        return tuple(count_evidence(each, self.pack.held(each)) for each in projects)
 
     @cached_property
     def pack(self) -> EvidencePack:

@@ -6,23 +6,23 @@ flash-attn, torch-cluster and others name their build in it: ``cu12torch2.8cxx11
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from resolver.model.artifact import Artifact
 from resolver.model.host_need import CUDA, HostNeed
 from resolver.model.knowledge import DeclaredPair
 from resolver.model.outcome import Pair
+from resolver.model.pattern import later
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named, Subject
 from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound
 
-_NAMED = re.compile(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
-_CXX11 = re.compile(r"cxx11abi(true|false)")
-_PROJECT_CUDA = re.compile(r"-cuda(1[1-9])x?(?:-|$)")
-_CUDA = re.compile(r"(?:^|[^a-z])cu(\d{2})\d?(?!\d)")
+_NAMED = later(r"torch(\d+)\.(\d+)|(?:^|[^a-z])pt(\d)(\d{1,2})(?!\d)")
+_CXX11 = later(r"cxx11abi(true|false)")
+_PROJECT_CUDA = later(r"-cuda(1[1-9])x?(?:-|$)")
+_CUDA = later(r"(?:^|[^a-z])cu(\d{2})\d?(?!\d)")
 
 AbiOf = Callable[[Artifact], bool | None]
 

@@ -40,9 +40,7 @@ class NativeScope:
         natives: Iterable[NativeProjects],
         target: Target,
     ) -> None:
-        names = {name for channel in known.channels for name in channel.projects}
-        # What is never loaded is no reason to read a project.
-        names |= {name for rule in rules if rule.load != "never" for name in rule.projects}
+        names = _named(known, rules)
         rows = tuple(natives)
         self._system = _projects(rows, "system") - names
         self._torch = frozenset(names) - NO_EXTENSIONS
@@ -96,6 +94,20 @@ class NativeScope:
             for requirement in metadata.requires
             if self._target.holds(requirement.marker)
         )
+
+
+def listed_projects(
+    known: Knowledge, rules: Iterable[LoadRule], natives: Iterable[NativeProjects]
+) -> tuple[NormalizedName, ...]:
+    """The projects whose wheels are read whoever they depend on, sorted."""
+    outside = NO_EXTENSIONS | {library.project for library in known.libraries}
+    return tuple(sorted((_named(known, rules) | _projects(natives, "gpu")) - outside))
+
+
+def _named(known: Knowledge, rules: Iterable[LoadRule]) -> set[NormalizedName]:
+    names = {name for channel in known.channels for name in channel.projects}
+    # What is never loaded is no reason to read a project.
+    return names | {name for rule in rules if rule.load != "never" for name in rule.projects}
 
 
 def _projects(rows: Iterable[NativeProjects], needs: str) -> frozenset[NormalizedName]:

@@ -125,7 +125,7 @@ class ProviderNeeds:
     def _told(self, artifact: Artifact, wants: Iterable[Want]) -> bool | None:
         """Whether a file has all of it, by its own wheel or another of its release."""
         wants = tuple(wants)
-        wheel = self._history().by_sha256.get(artifact.sha256 or "")
+        wheel = self._history().of_sha256(artifact.sha256)
         if wheel is not None and (told := self._wheel_serves(wheel, wants)) is not None:
             return told
         return self._serves(artifact.name, artifact.version, wants)
@@ -192,7 +192,7 @@ class ProviderNeeds:
         return not newer or bool(judged[min(newer)])
 
     def _versions(self, project: NormalizedName) -> tuple[Version, ...]:
-        wheels = self._history().by_project.get(project, ())
+        wheels = self._history().of_project(project)
         return tuple(sorted({wheel.version for wheel in wheels}))
 
     def _serves(
@@ -203,7 +203,7 @@ class ProviderNeeds:
         None where neither was.
         """
         wants = tuple(wants)
-        wheels = [w for w in self._history().by_project.get(project, ()) if w.version == version]
+        wheels = [w for w in self._history().of_project(project) if w.version == version]
         wheels.sort(key=lambda wheel: wheel.machine != self._target.machine)
         told = [self._wheel_serves(wheel, wants) for wheel in wheels]
         return next((each for each in told if each is not None), None)
@@ -232,7 +232,7 @@ class ProviderNeeds:
     def _lacking(
         self, project: NormalizedName, version: Version | None, want: Want
     ) -> frozenset[str]:
-        for wheel in self._history().by_project.get(project, ()):
+        for wheel in self._history().of_project(project):
             if version in (None, wheel.version) and (names := self._wheel_lacks(wheel, want)):
                 return names
         return frozenset()

@@ -120,7 +120,7 @@ class WheelReader:
         except AbilockError as error:
             known.set_exception(error)
         else:
-            known.set_result(facts)
+            known.set_result(None if facts is not None and _is_worth_more(facts) else facts)
         with self._lock:
             future = self._futures.get(key)
             if future is None and (known.exception() is not None or known.result() is not None):
@@ -130,9 +130,13 @@ class WheelReader:
             return future
 
     def _load(self, artifact: Artifact) -> WheelFacts | None:
+        """What the bytes say; where they cannot be had, what was read of them before."""
+        shallow = self._known(artifact)
         try:
-            return self._read(artifact)
+            return self._read(artifact) or shallow
         except (AbilockError, OSError) as error:
+            if shallow is not None:
+                return shallow
             with self._lock:
                 self._failures[key_of(artifact)] = _Failure(
                     artifact.name, artifact.filename, str(error).removesuffix(_EARLIER)
@@ -164,6 +168,16 @@ class WheelReader:
         finally:
             if isinstance(source, FileSource):
                 source.close()
+
+
+def _is_worth_more(facts: WheelFacts) -> bool:
+    """Whether the bytes say more than was read of them, for what a small wheel costs.
+
+    Evidence that ships was read in bulk: of many a wheel its symbols alone.
+    """
+    from resolver.abi.inspection import SMALL, may_hold_code
+
+    return facts.depth != "full" and facts.size <= SMALL and any(map(may_hold_code, facts.members))
 
 
 def key_of(artifact: Artifact) -> str:

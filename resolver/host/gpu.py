@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from resolver.documents import parse_json
 from resolver.files import read_start
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
+from resolver.model.pattern import later
 from resolver.model.version import parse_version
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ _NAME = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _DRIVER = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
 _MOST = 1 << 20
 _PATIENCE = 10.0  # seconds: nvidia-smi wakes a sleeping driver
-_KERNEL_MODULE = re.compile(r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\s")
-_SMI_CUDA = re.compile(r"CUDA Version:\s*(\d+\.\d+)")
-_CUDA_H = re.compile(r"#define\s+CUDA_VERSION\s+(\d+)")
-_TEXT_VERSION = re.compile(r"(\d+\.\d+)")
+_KERNEL_MODULE = later(r"Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?)\s")
+_SMI_CUDA = later(r"CUDA Version:\s*(\d+\.\d+)")
+_CUDA_H = later(r"#define\s+CUDA_VERSION\s+(\d+)")
+_TEXT_VERSION = later(r"(\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ for one release, ``expanded_assets``, gives names and digests too.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -20,18 +19,17 @@ from resolver.errors import NotAnIndexPage, NotFound, Unreachable
 from resolver.index.address import origin_of, redact
 from resolver.index.http import HttpClient
 from resolver.index.simple_page import Link
+from resolver.model.pattern import later
 
 API = "https://api.github.com"
 PAGES = "https://github.com"
-_RELEASES = re.compile(
+_RELEASES = later(
     r"https://github\.com/([\w.-]+/[\w.-]+)/releases(?:/(?:tag|expanded_assets)/([^/?#]+))?/?"
 )
-_ROW = re.compile(
-    r"href=\"(?P<href>[^\"]+/releases/download/[^\"]+)\"|sha256:(?P<digest>[0-9a-f]{64})"
-)
-_ASSET = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/download/([^/]+)/[^/]+")
-_NEXT = re.compile(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\"?")
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_ROW = later(r"href=\"(?P<href>[^\"]+/releases/download/[^\"]+)\"|sha256:(?P<digest>[0-9a-f]{64})")
+_ASSET = later(r"https://github\.com/([\w.-]+/[\w.-]+)/releases/download/([^/]+)/[^/]+")
+_NEXT = later(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\"?")
+_DIGEST = later(r"sha256:([0-9a-f]{64})")
 # Of 100 releases each: a bound, in case the links to the next page never end.
 _PAGES = 20
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from html import unescape
 
 from resolver.dataclass import dataclass
+from resolver.model.pattern import later
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class HtmlPage:
 
 # Possessive throughout: a part that fails is not tried in another way. A group "in_..." is what was
 # opened and never closed: the rest of the page.
-_MARKUP = re.compile(
+_MARKUP = later(
     r"""
     < (?:
       !-- (?: -?> | .*?--!?> | (?P<in_comment> .*+ ) )
@@ -55,7 +56,7 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = later(
     r"""([^\s"'>/=][^\s"'>/=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]*+)))?"""
 )
 # Their content is text up to their own end tag, whatever it looks like.

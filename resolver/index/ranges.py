@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 
 from resolver.errors import DamagedData, IndexFailure, RangesIgnored
 from resolver.index.address import redact
 from resolver.index.http import Answer, HttpClient
+from resolver.model.pattern import later
 
 BLOCK = 16 * 1024
 # The first request of blocks asks for the end of the file: there lie the directory of a zip archive
@@ -22,7 +22,7 @@ _LARGE_TAIL = 512 * 1024
 _KEPT_BLOCKS = 4096  # 64 MiB: what is kept of a file that is read through
 _LONGEST_FETCH = 32 * 1024 * 1024
 
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+_CONTENT_RANGE = later(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 
 
 class RangeSource:

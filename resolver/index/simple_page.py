@@ -21,6 +21,7 @@ from resolver.index.address import path_of, redact, split_address, strip_credent
 from resolver.index.cache_format import Row
 from resolver.model.artifact import Artifact, Listing
 from resolver.model.filename import parse_filename
+from resolver.model.pattern import later
 
 if TYPE_CHECKING:
     from resolver.index.html import Anchor
@@ -30,10 +31,10 @@ ACCEPT = (
     "application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 )
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = later(r"[0-9a-f]{64}")
 # A whole address of plain characters, whose host and port need no further look.
-_PLAIN = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,4})?/[!-~]*")
-_FRAGMENT_SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)")
+_PLAIN = later(r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,4})?/[!-~]*")
+_FRAGMENT_SHA256 = later(r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +315,7 @@ def _metadata_hash_of_attribute(value: str | None) -> str | None:
 
 
 # Encodings of pages. Python's list has others too: idna raises, punycode takes minutes.
-_CHARSET = re.compile(
+_CHARSET = later(
     r"utf-?8|utf-?16(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|(windows-|cp)\d+|koi8-[ru]|"
     r"gbk|gb2312|gb18030|big5|euc-\w+|shift[_-]jis",
     re.IGNORECASE,

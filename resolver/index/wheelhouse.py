@@ -36,7 +36,9 @@ _CHUNK = 1024 * 1024
 class Wanted:
     """One file: ``source`` is where it lies on this machine, if it does; ``url`` where else.
 
-    At least one of the two is set. ``size`` is in bytes.
+    At least one of the two is set. ``size`` is in bytes; where it is not known ``limit`` bounds
+    what is taken. ``stated_by`` is whose word the hash is, and ``otherwise`` what to do where the
+    bytes have another.
     """
 
     filename: str
@@ -44,6 +46,12 @@ class Wanted:
     size: int | None = None
     url: str | None = None
     source: Path | None = None
+    limit: int | None = None
+    stated_by: str = "the lock"
+    otherwise: str = (
+        "the file was uploaded again, or something on the way damages it: resolve again where its "
+        "channel can be reached"
+    )
 
 
 Fate = Literal["kept", "copied", "fetched"]
@@ -172,7 +180,7 @@ class Wheelhouse:
 
         Gives whether the file came in more than one piece.
         """
-        limit = item.size if item.size is not None else LARGEST
+        limit = item.size if item.size is not None else item.limit or LARGEST
         deadline = self._http.clock() + self._http.bounds.download + (item.size or 0) / SLOWEST
         joined = False
         for _ in range(_ROUNDS):
@@ -206,9 +214,8 @@ class Wheelhouse:
         digest = hash_open(sink)
         if digest != item.sha256:
             raise DamagedData(
-                f"{redact(url)}: its sha256 is {digest}, the lock says {item.sha256}",
-                hint="the file was uploaded again, or something on the way damages it: resolve "
-                "again where its channel can be reached",
+                f"{redact(url)}: its sha256 is {digest}, {item.stated_by} says {item.sha256}",
+                hint=item.otherwise,
             )
 
     # The part.

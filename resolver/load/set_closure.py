@@ -8,7 +8,6 @@ site-packages is not searched; Python code of the package may still have opened 
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -18,13 +17,14 @@ from resolver.dataclass import dataclass, replace
 from resolver.load.system_library import find_system
 from resolver.model.knowledge import Library
 from resolver.model.load_knowledge import PreloadRule, SystemLibrary
+from resolver.model.pattern import later
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named, Release
 from resolver.model.target import Target
 
 # PEP 600's libraries, which every such machine has, the driver, and what torch brings itself.
-_TORCH = re.compile(r"lib(torch|c10|caffe2|shm)(_\w+)?\.so")
-_BASELINE = re.compile(
+_TORCH = later(r"lib(torch|c10|caffe2|shm)(_\w+)?\.so")
+_BASELINE = later(
     r"(ld-linux[-\w]*|lib(c|m|mvec|dl|rt|pthread|util|resolv|nsl|crypt|anl|stdc\+\+|gcc_s|gomp|z"
     r"|expat))\.so(\.\d+)*|lib(cuda|nvidia-ml)\.so\.1"
 )

@@ -14,9 +14,12 @@ import tomli_w
 from packaging.pylock import Package, Pylock
 from packaging.utils import canonicalize_name
 
-from resolver.errors import DamagedData
-from resolver.lockfile.export_requirements import channel_of, head, only_file
-from resolver.lockfile.pylock import lock_target
+from resolver.lockfile.export_requirements import (
+    channel_of,
+    head,
+    only_file,
+    stated_platform,
+)
 from resolver.model.channel import DEFAULT_CHANNEL
 
 _NAME = "gpu-stack"
@@ -28,13 +31,7 @@ def render_pyproject(lock: Pylock, *, source: str) -> str:
     Raises DamagedData when a package of the lock is not a file with a sha256, or when the lock does
     not say which machine it is for.
     """
-    target = lock_target(lock)
-    python, machine = target.get("python"), target.get("machine")
-    if not isinstance(python, str) or not isinstance(machine, str):
-        raise DamagedData(
-            "the lock does not say which Python and machine it is for",
-            hint="export from a lock that abilock resolve wrote",
-        )
+    stated = stated_platform(lock)
     packages = sorted(lock.packages, key=lambda package: package.name)
     pins = [f"{package.name}=={package.version}" for package in packages]
     sources = {package.name: found for package in packages if (found := _source(package))}
@@ -43,13 +40,15 @@ def render_pyproject(lock: Pylock, *, source: str) -> str:
             "name": _name({str(package.name) for package in packages}),
             "version": "0",
             "description": f"What {source} holds.",
-            "requires-python": f"=={python}.*",
+            "requires-python": f"=={stated.python}.*",
             "dependencies": pins,
         },
         "tool": {
             "uv": {
                 "package": False,
-                "environments": [f"sys_platform == 'linux' and platform_machine == '{machine}'"],
+                "environments": [
+                    f"sys_platform == 'linux' and platform_machine == '{stated.machine}'"
+                ],
                 "override-dependencies": [
                     pin for p, pin in zip(packages, pins, strict=True) if p.name not in sources
                 ],

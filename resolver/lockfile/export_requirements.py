@@ -12,6 +12,7 @@ from typing import Any
 
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock
 
+from resolver.dataclass import dataclass
 from resolver.errors import DamagedData
 from resolver.lockfile.pylock import lock_target
 from resolver.model.channel import DEFAULT_CHANNEL
@@ -47,7 +48,8 @@ def render_constraints(lock: Pylock, *, source: str) -> str:
 def _hashed(lock: Pylock, words: str, use: str) -> str:
     lines = [*head(lock, words), f"# install: {use}"]
     for package in sorted(lock.packages, key=lambda package: package.name):
-        lines += _requirement(package)
+        first, digest = requirement_line(package)
+        lines += (f"{first} \\", f"    {digest}")
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +68,31 @@ def head(lock: Pylock, words: str) -> Iterator[str]:
         yield "".join(c if c.isprintable() else "?" for c in line)
 
 
-def _requirement(package: Package) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The Python and the machine that a lock is for: ``3.12`` and ``x86_64``."""
+
+    python: str
+    machine: str
+
+
+def stated_platform(lock: Pylock) -> Platform:
+    """What a lock says of them. Raises DamagedData when it does not."""
+    target = lock_target(lock)
+    python, machine = target.get("python"), target.get("machine")
+    if not isinstance(python, str) or not isinstance(machine, str):
+        raise DamagedData(
+            "the lock does not say which Python and machine it is for",
+            hint="export from a lock that abilock resolve wrote",
+        )
+    return Platform(python, machine)
+
+
+def requirement_line(package: Package) -> tuple[str, str]:
+    """A package as a requirement, and the hash that goes with it on the same line.
+
+    Raises DamagedData when it is not a file with a sha256.
+    """
     wheel = only_file(package)
     digest = wheel.hashes["sha256"]
     if not f"{wheel.path}{wheel.url}{digest}".isprintable():
@@ -76,12 +102,12 @@ def _requirement(package: Package) -> Iterator[str]:
             hint="export from a lock that abilock resolve wrote",
         )
     if wheel.path is not None:
-        yield f"./{wheel.path} \\" if not wheel.path.startswith(("/", ".")) else f"{wheel.path} \\"
+        first = wheel.path if wheel.path.startswith(("/", ".")) else f"./{wheel.path}"
     elif channel_of(package) == DEFAULT_CHANNEL or wheel.url is None:
-        yield f"{package.name}=={package.version} \\"
+        first = f"{package.name}=={package.version}"
     else:
-        yield f"{package.name} @ {wheel.url} \\"
-    yield f"    --hash=sha256:{digest}"
+        first = f"{package.name} @ {wheel.url}"
+    return first, f"--hash=sha256:{digest}"
 
 
 def only_file(package: Package) -> PackageWheel | PackageSdist:

@@ -125,6 +125,7 @@ def _tool(outcome: Outcome) -> dict[str, Any]:
             "code": str(reason.code),
             "severity": str(reason.severity),
             "subject": str(reason.subject),
+            "needs": reason.needs,
             "found": reason.found,
         }
         for reason in outcome.reasons

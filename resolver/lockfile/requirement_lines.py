@@ -26,17 +26,18 @@ from resolver.files import read_text
 from resolver.index.address import redact
 from resolver.model.dependency import parse_dependency
 from resolver.model.filename import parse_wheel_name
+from resolver.model.pattern import later
 from resolver.model.version import pinned
 
-_COMMENT = re.compile(r"(^|\s+)#.*$")
-_HASH = re.compile(r"\s--hash[= ]\s*(\S+)")
-_BUILD = re.compile(r"\s--(?:config-settings?|global-option|install-option)[= ]\s*\S+")
-_OPTION = re.compile(r"(?P<name>--[\w-]+|-[A-Za-z])[ =]*(?P<value>.*)")
-_DIRECT = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(?P<address>\S+)")
-_ADDRESS = re.compile(r"(?P<place>[a-z][a-z+]*:/\S+|[./][^;]*|\S+\.whl(?:\[[^\]]*\])?|\.)", re.I)
+_COMMENT = later(r"(^|\s+)#.*$")
+_HASH = later(r"\s--hash[= ]\s*(\S+)")
+_BUILD = later(r"\s--(?:config-settings?|global-option|install-option)[= ]\s*\S+")
+_OPTION = later(r"(?P<name>--[\w-]+|-[A-Za-z])[ =]*(?P<value>.*)")
+_DIRECT = later(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*@\s*(?P<address>\S+)")
+_ADDRESS = later(r"(?P<place>[a-z][a-z+]*:/\S+|[./][^;]*|\S+\.whl(?:\[[^\]]*\])?|\.)", re.I)
 # pip takes a semicolon for part of an address unless a space is beside it.
-_MARKED = re.compile(r"\s+;\s*|;\s+")
-_EGG = re.compile(r"#(?:.*&)?egg=(?P<name>[A-Za-z0-9][\w.-]*)")
+_MARKED = later(r"\s+;\s*|;\s+")
+_EGG = later(r"#(?:.*&)?egg=(?P<name>[A-Za-z0-9][\w.-]*)")
 
 # More of them say that the file is none of requirements.
 _MOST = 20

@@ -14,6 +14,7 @@ from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.dataclass import dataclass, field
+from resolver.model.pattern import Pattern
 
 # An extension module of CPython says so in its name.
 _MODULE = re.compile(r"\.(?:cpython-\d+t?|cp\d+t?|abi3)(?:-[^.]*)?\.so$")
@@ -43,7 +44,7 @@ class LoadRule:
 
     id: str
     projects: tuple[NormalizedName, ...]
-    pattern: re.Pattern[str]
+    pattern: Pattern
     load: LoadKind
     group: str = ""
     by: Selector | None = None
@@ -126,7 +127,7 @@ class SystemLibrary:
     """One row of ``system_libraries.toml``."""
 
     id: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
     title: str
     apt: str
     dnf: str

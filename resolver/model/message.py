@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
 from packaging.utils import NormalizedName
 
 from resolver.dataclass import dataclass, field
+from resolver.model.pattern import Pattern
 from resolver.model.reason import Code
 from resolver.model.template import Template
 
@@ -54,7 +54,7 @@ class Soname:
     """
 
     id: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
     code: Code
     place: Place
     title: str
@@ -63,4 +63,4 @@ class Soname:
     source: str
     project: NormalizedName | None = None
     run: str | None = None
-    symbols: re.Pattern[str] | None = None
+    symbols: Pattern | None = None

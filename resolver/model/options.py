@@ -105,5 +105,10 @@ class IndexOptions:
     no_cache: Annotated[bool, Flag("--no-cache", "Neither read nor write the cache.")] = False
     cache_dir: Annotated[Path | None, Flag("--cache-dir", "Where the cache lies.", "DIR")] = None
     knowledge: Annotated[
-        Path | None, Flag("--knowledge", "A database, in place of the shipped one.", "DIR")
+        Path | None,
+        Flag(
+            "--knowledge",
+            "Facts that add to what ships; a whole database takes its place.",
+            "DIR",
+        ),
     ] = None

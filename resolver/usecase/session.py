@@ -107,16 +107,14 @@ class Session:
     @cached_property
     def base(self) -> KnowledgeBase:
         """All that was written down."""
-        world, root = self.world, self.options.knowledge
-        base = open_knowledge(
-            root,
+        world = self.world
+        return open_knowledge(
+            self.options.knowledge,
             environ=world.environ,
             data_dir=world.data_dir,
             cache_dir=self._facts_dir,
+            tell=self.tell,
         )
-        if base.overlays:
-            self.tell(f"Facts are added from {', '.join(map(str, base.overlays))}.")
-        return base
 
     @property
     def _facts_dir(self) -> Path | None:

@@ -17,17 +17,21 @@ from typing import Literal
 
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver import __version__
 from resolver.abi.bundled_evidence import reduce_facts
 from resolver.abi.elf import ElfFacts
-from resolver.abi.inspection import read_evidence
+from resolver.abi.inspection import SMALL, read_evidence
 from resolver.abi.wheel import Member, WheelFacts
+from resolver.compat.database_archive import MANIFEST, database_files, parse_manifest
 from resolver.compat.load_facts import knowledge_path
+from resolver.compat.newest_day import newest_day
 from resolver.dataclass import dataclass, replace
-from resolver.errors import UsageError
+from resolver.errors import KnowledgeError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.files import read_regular
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
+from resolver.usecase.installed_database import read_installed
 from resolver.usecase.session import Connection, Session
 
 # Where the build puts the database, as the installed wheel's RECORD names it.
@@ -60,12 +64,14 @@ class SampleState:
 class Verification:
     """What ``knowledge verify`` found.
 
-    ``sha256`` is that of the list of all files that ``sha256sum`` prints, in the order of their
-    paths. ``installed`` says whether an installation lists the files' hashes: a checkout and a
-    user's own directory have none. ``expected`` is the digest that was asked for.
+    ``database`` says in words which one it is. ``sha256`` is that of the list of all files that
+    ``sha256sum`` prints, in the order of their paths. ``installed`` says whether an installation
+    lists the files' hashes: a checkout and a user's own directory have none. ``expected`` is the
+    digest that was asked for.
     """
 
     root: Path
+    database: str
     sha256: str
     files: int
     installed: bool
@@ -89,10 +95,12 @@ def verify_knowledge(
     sample: int = 0,
     seed: int | None = None,
     full: bool = False,
+    data_dir: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Verification:
     """Compare the database ``root`` with its installation, and evidence of it with wheels.
 
+    Without ``root`` it is the one that counts: an update in ``data_dir``, else what ships.
     ``sample`` wheels are chosen by ``seed``, by chance without one, and read from the user's
     default index, none from a cache; device code of those over 64 MB only where ``full`` is said.
     ``tell`` is called with a line about each. Cost: below a second, and some MB a wheel. Raises
@@ -100,15 +108,20 @@ def verify_knowledge(
     """
     if root is not None and not root.is_dir():
         raise UsageError(f"{root} is not a directory", hint="name a copy of knowledge/")
-    directory = root or knowledge_path()
+    update = read_installed(data_dir) if root is None and data_dir is not None else None
+    if update is not None and update.counts:
+        directory, database = update.directory, f"an update, version {update.version}"
+    else:
+        directory = root or knowledge_path()
+        database = f"ships with abilock {__version__}" if root is None else str(root)
     hashes = {
-        str(path.relative_to(directory)): hashlib.sha256(read_regular(path)).hexdigest()
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
+        name: hashlib.sha256(read_regular(path)).hexdigest()
+        for name, path in database_files(directory)
     }
-    recorded = _recorded(installed_files(), directory)
+    recorded = _of_manifest(directory) or _recorded(installed_files(), directory)
     return Verification(
         root=directory,
+        database=f"{database}, newest fact of {newest_day(directory) or 'no day'}",
         sha256=_digest(hashes),
         files=len(hashes),
         installed=recorded is not None,
@@ -116,6 +129,21 @@ def verify_knowledge(
         changed=() if recorded is None else _compare(hashes, recorded),
         sample=_read_again(KnowledgeBase(directory), sample, seed, full, tell) if sample else (),
     )
+
+
+def _of_manifest(directory: Path) -> dict[str, str] | None:
+    """The sha256 of each file of an update, as its archive listed them; None where there is none.
+
+    Raises KnowledgeError for a manifest that is damaged.
+    """
+    path = directory / MANIFEST
+    try:
+        files = parse_manifest(read_regular(path)).files
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise KnowledgeError(f"{path}: {error}", hint="install the update again") from error
+    return {name: digest for name, (digest, _) in files.items()}
 
 
 def _digest(hashes: Mapping[str, str]) -> str:
@@ -206,8 +234,14 @@ def _read_one(
     source = connection.opener(artifact) if artifact is not None else None
     if source is None:
         return SampleState(filename=held.filename, agrees=None)
-    deep = full and held.depth == "full"
-    found = read_evidence(source, filename=held.filename, sha256=held.sha256, full=deep)
+    deep = held.depth == "full"
+    found = read_evidence(
+        source,
+        filename=held.filename,
+        sha256=held.sha256,
+        full=full and deep,
+        small=SMALL if deep else 0,  # as it was read, and no deeper
+    )
     cost = found.bytes_read
     if held.depth != found.depth:
         held, found = _without_code(held), _without_code(found)

@@ -81,7 +81,7 @@ def test_it_comes_back_from_disk(tmp_path: Path) -> None:
     one, two = ((tmp_path / place / PROVIDERS_FILE).read_bytes() for place in ("one", "two"))
     assert one == two
     loaded = load_providers(tmp_path / "one")
-    assert loaded.wheels == history.wheels
+    assert tuple(loaded.wheels) == tuple(history.wheels)
     assert loaded.names("libblas.so.1") == {
         "@BLAS_1.0": 0b11,
         "@libblas.so.1": 0b11,
@@ -104,7 +104,9 @@ def releases(soname: str, name: str, project: str) -> tuple[set[str], set[str]]:
     have: set[str] = set()
     lack: set[str] = set()
     mask = history.names(soname)[name]
-    for place, wheel in enumerate(history.columns[soname]):
+    for sha256, place in history.places[soname].items():
+        wheel = history.of_sha256(sha256)
+        assert wheel is not None
         if wheel.project == project:
             (have if mask >> place & 1 else lack).add(str(wheel.version))
     return have, lack

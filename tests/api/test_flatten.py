@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,4 +71,4 @@ def test_a_field_without_a_flag_is_a_mistake_of_ours() -> None:
 
     command.__annotations__["half"] = Half
     with pytest.raises(TypeError, match=r"Half\.bare has no Flag"):
-        flattened(command)
+        inspect.signature(flattened(command))

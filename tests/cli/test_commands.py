@@ -216,6 +216,8 @@ def test_facts_of_ones_own_are_added_and_told(
     listed = run("knowledge", "list", "gpu")
     assert listed.out.splitlines()[0].split() == ["gpu", "mine", "Mine:", "sm_120"]
     assert listed.err == f"Facts are added from {mine}.\n"
+    monkeypatch.delenv("ABILOCK_KNOWLEDGE")
+    assert run("knowledge", "list", "gpu", "--knowledge", str(mine)) == listed
     assert "H100" in listed.out
     assert run("knowledge", "validate", "mine", "--overlay").code == 0
 

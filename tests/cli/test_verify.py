@@ -69,12 +69,12 @@ def test_a_sample_is_read_again_and_compared(run: Run, database: Path) -> None:
     beta = "beta-1.0-cp312-cp312-linux_x86_64.whl"
     assert told.code == 1
     lines = told.out.splitlines()
-    assert lines[1] == "files    a checkout or a copy: no installed wheel lists their hashes"
-    assert lines[2] == (
+    assert lines[2] == "files    a checkout or a copy: no installed wheel lists their hashes"
+    assert lines[3] == (
         f"error    {beta}: beta/_C.so: other bytes, "
         "1 needed symbols are recorded alone, 1 are in the file alone"
     )
-    assert lines[3].startswith("sample   1 of 2 wheels as recorded, ")
+    assert lines[4].startswith("sample   1 of 2 wheels as recorded, ")
     assert "gamma-1.0-cp312-cp312-linux_x86_64.whl: no index has it any more\n" in told.err
     (database / "abi/wheels/beta.jsonl.xz").unlink()
     told = run("knowledge", "verify", "--sample", "9", "--knowledge", str(database))
@@ -100,7 +100,7 @@ def test_the_digest_is_that_of_what_sha256sum_prints(run: Run, database: Path) -
     verify = ("knowledge", "verify", "--knowledge", str(database), "--sha256")
     assert run(*verify, digest.upper()).code == 0
     told = run(*verify, "0" * 64)
-    assert (told.code, told.out.splitlines()[1]) == (1, f"error    the digest has to be {'0' * 64}")
+    assert (told.code, told.out.splitlines()[2]) == (1, f"error    the digest has to be {'0' * 64}")
     assert run(*verify, "12").code == 2
 
 
@@ -123,12 +123,12 @@ def test_files_are_compared_with_what_was_installed(
     monkeypatch.setattr("resolver.usecase.verify_knowledge.installed_files", lambda: record)
     monkeypatch.setattr("resolver.usecase.verify_knowledge.knowledge_path", lambda: root)
     told = run("knowledge", "verify")
-    assert (told.code, told.out.splitlines()[1:]) == (0, ["files    as installed"])
+    assert (told.code, told.out.splitlines()[2:]) == (0, ["files    as installed"])
     (root / "gpus.toml").write_text("# another\n", encoding="utf-8")
     (root / "cuda.toml").unlink()
     (root / "tuples/b.toml").write_text("# more\n", encoding="utf-8")
     told = run("knowledge", "verify")
-    assert (told.code, told.out.splitlines()[1:]) == (
+    assert (told.code, told.out.splitlines()[2:]) == (
         1,
         [
             "error    cuda.toml: missing since it was installed",

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,11 @@ def test_what_ships_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(first.cuda) == list(second.cuda)
 
 
+def kept_file(directory: Path, part: str) -> Path:
+    (found,) = (directory / "facts").glob(f"{part}-*")
+    return found
+
+
 PARTS = (
     "load_rules",
     "preloads",
@@ -53,13 +59,14 @@ PARTS = (
     "modules",
     "sonames",
     "natives",
+    "images",
 )
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_comes_back(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
-    assert (tmp_path / "facts" / f"{part}.pickle").exists()
+    assert kept_file(tmp_path, part).exists()
     assert made == getattr(KnowledgeBase(), part)
     monkeypatch.setattr(kept_facts, "_known", {})
     monkeypatch.setattr(load_facts, "read_file", lambda *_: pytest.fail("read again"))
@@ -73,7 +80,7 @@ def test_inflated_names_come_back(
     part: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = getattr(KnowledgeBase(cache_dir=tmp_path), part)
-    assert (tmp_path / "facts" / f"{name}.pickle").exists()
+    assert kept_file(tmp_path, name).exists()
     monkeypatch.setattr(knowledge_base, "_read", {})
     monkeypatch.setattr("lzma.LZMADecompressor", lambda **_: pytest.fail("inflated again"))
     again = getattr(KnowledgeBase(cache_dir=tmp_path), part)
@@ -111,13 +118,24 @@ def kept_anew(
 
 def test_damage_is_absence(tmp_path: Path, source: Path) -> None:
     assert kept_anew(tmp_path, "part", [source], lambda: {"a"}) == {"a"}
-    place = tmp_path / "facts" / "part.pickle"
+    place = kept_file(tmp_path, "part")
     whole = place.read_bytes()
     for data in (b"", whole[:40], whole[:-1], whole[:-3] + b"xyz", bytes(len(whole))):
         place.write_bytes(data)
         assert kept_anew(tmp_path, "part", [source], lambda: {"b"}) == {"b"}
         place.write_bytes(whole)
         assert kept_anew(tmp_path, "part", [source], lambda: {"b"}) == {"a"}
+
+
+def test_installations_share_a_cache(tmp_path: Path) -> None:
+    sources = [tmp_path / f"channels-{number}.toml" for number in range(6)]
+    for number, source in enumerate(sources):
+        source.write_text(f"{number}")
+        assert kept_anew(tmp_path, "part", [source], partial(set, [number])) == {number}
+        kept_anew(tmp_path, "other", [source], lambda: {"a"})
+    for number, source in enumerate(sources[2:], start=2):
+        assert kept_anew(tmp_path, "part", [source], lambda: pytest.fail("again")) == {number}
+    assert len(list((tmp_path / "facts").iterdir())) == 8
 
 
 def test_only_facts_are_made_from_it(tmp_path: Path, source: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
-from resolver.abi.bundled_evidence import EvidencePack, reduce_facts
+from resolver.abi.bundled_evidence import EvidencePack, count_evidence, reduce_facts
 from resolver.abi.link import WheelLink, link_wheel
 from resolver.abi.verdict import check_torch
 from resolver.abi.wheel import Member, WheelFacts
@@ -18,6 +18,7 @@ from resolver.errors import KnowledgeError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import Arch
 from tests.abi.columns import CHECK_INT, CHECK_UNSIGNED, CLONE, DELETE, SYM_NE
+from tests.evidence.table import PAGE, table, written
 from tests.evidence.world import directory, facts, file, member
 
 KERNEL = canonicalize_name("kernel")
@@ -84,6 +85,28 @@ def test_equal_facts_give_equal_bytes_in_any_order(tmp_path: Path) -> None:
     assert first == second
     order = [fact.sha256[0] for fact in EvidencePack(tmp_path / "1").all(KERNEL) if fact.sha256]
     assert order == ["b", "c", "a"]
+
+
+def test_a_wheel_keeps_the_day_on_which_it_was_read(tmp_path: Path) -> None:
+    pack = EvidencePack(tmp_path)
+    old, new = wheel("1.0", sha256="a", depth="symbols"), wheel("2.0", sha256="b")
+    pack.write(KERNEL, [old])
+    assert [held.day for held in pack.held(KERNEL)] == [None]
+    pack.write(KERNEL, [new, old], day="2026-01-02")
+    path = pack.write(KERNEL, [old, new], day="2026-01-03")  # what says the same was read before
+    assert [(held.filename, held.depth, held.machine, held.day) for held in pack.held(KERNEL)] == [
+        ("kernel-1.0-cp312-cp312-manylinux_2_28_x86_64.whl", "symbols", "x86_64", None),
+        ("kernel-2.0-cp312-cp312-manylinux_2_28_x86_64.whl", "full", "x86_64", "2026-01-02"),
+    ]
+    deeper = wheel("1.0", sha256="a")
+    before = path.stat().st_mtime_ns
+    pack.write(KERNEL, [deeper, new], day="2026-01-04")
+    assert path.stat().st_mtime_ns != before
+    assert [held.day for held in pack.held(KERNEL)] == ["2026-01-04", "2026-01-02"]
+    count = count_evidence(KERNEL, pack.held(KERNEL))
+    assert (count.wheels, count.full, dict(count.machines)) == (2, 2, {"x86_64": 2})
+    assert dict(count.days) == {"2026-01-02": 1, "2026-01-04": 1}
+    assert pack.all(KERNEL) == (reduce_facts(deeper), reduce_facts(new))
 
 
 def test_facts_of_a_file_without_a_hash_are_not_packed(tmp_path: Path) -> None:
@@ -207,6 +230,11 @@ def test_reduced_facts_give_the_same_verdicts(
 
 
 # what ships
+
+
+def test_the_page_says_how_much_ships_and_how_old_it_is() -> None:
+    _, shown, _ = written(PAGE.read_text("utf-8"))
+    assert shown == table(KnowledgeBase()), "run: python -m tests.evidence.table"
 
 
 @pytest.mark.parametrize("project", EvidencePack(KNOWLEDGE).projects())

@@ -187,9 +187,21 @@ def test_the_variable_names_others(tmp_path: Path, overlay: Path) -> None:
         assert found.overlays == expected
 
 
-def test_a_named_directory_is_all_there_is(tmp_path: Path, overlay: Path) -> None:
+def test_a_named_database_is_all_there_is(tmp_path: Path, overlay: Path) -> None:
     environ = {"ABILOCK_KNOWLEDGE": str(overlay)}
+    for name in ("channels.toml", "cuda.toml"):
+        (tmp_path / name).touch()
     assert open_knowledge(tmp_path, environ=environ, data_dir=tmp_path).layers == (tmp_path,)
+
+
+def test_a_named_directory_of_some_facts_adds(tmp_path: Path, overlay: Path) -> None:
+    told: list[str] = []
+    environ = {"ABILOCK_KNOWLEDGE": str(overlay)}
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    found = open_knowledge(mine, environ=environ, data_dir=tmp_path, tell=told.append)
+    assert found.layers == (knowledge_path(), overlay, mine)
+    assert told == [f"Facts are added from {overlay}, {mine}."]
 
 
 def test_directories_that_are_none(tmp_path: Path) -> None:

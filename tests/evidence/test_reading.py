@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.evidence_cache import EvidenceStore
-from resolver.errors import KnowledgeError
+from resolver.errors import IndexFailure, KnowledgeError
 from resolver.evidence.wheel_reader import WheelReader
 from resolver.model import host_need
 from resolver.model.artifact import Artifact
@@ -115,6 +115,29 @@ def test_the_deepest_facts_count(
     assert isinstance(need, Bound)
     assert need.text == text
     assert world.opened == []
+
+
+@pytest.mark.parametrize(
+    ("wheels", "text"),
+    [
+        pytest.param({NAME: BYTES}, "torch >=2.9,<2.10", id="reached"),
+        pytest.param({}, "torch >=2.6 (or older),<2.10", id="no-address"),
+        pytest.param({NAME: unreachable(NAME)}, "torch >=2.6 (or older),<2.10", id="unreachable"),
+    ],
+)
+def test_a_small_wheel_whose_device_code_does_not_ship_is_read_where_it_can(
+    tmp_path: Path, wheels: dict[str, bytes | IndexFailure], text: str
+) -> None:
+    pack = EvidencePack(tmp_path)
+    core = member("kernel/core.so", CHECK_INT, needed=["libtorch.so", "libcudart.so.12"])
+    pack.write(canonicalize_name("kernel"), [facts(KERNEL, core, depth="symbols")])
+    world = World(wheels=wheels, pack=pack)
+    evidence = world.evidence()
+    need = evidence.needs(KERNEL, metadata(KERNEL))[0]
+    assert isinstance(need, Bound)
+    assert need.text == text
+    assert world.opened == [NAME]
+    assert evidence.notices() == ()
 
 
 def test_a_damaged_pack_is_an_error(tmp_path: Path) -> None:

@@ -265,7 +265,32 @@ source = "README"
 date = 2026-01-01
 """
 
+IMAGES = """
+[[distro]]
+id = "ubuntu24.04"
+image = "ubuntu:24.04"
+tag = "ubuntu24.04"
+glibc = "2.39"
+source = "its package libc6"
+date = 2026-01-01
+
+[[tool]]
+id = "uv"
+image = "ghcr.io/astral-sh/uv:0.13.0"
+source = "its documentation"
+date = 2026-01-01
+
+[[image]]
+id = "cuda-13.0"
+cuda = "13.0"
+tag = "13.0.2"
+distros = ["ubuntu24.04"]
+source = "dist/13.0.2"
+date = 2026-01-01
+"""
+
 FILES = {
+    "images.toml": IMAGES,
     "sonames.toml": SONAMES,
     "recipes.toml": RECIPES,
     "messages.toml": MESSAGES,

@@ -1,0 +1,182 @@
+"""Wheels that are read in bulk: one reading, and the journal that keeps what was read so far.
+
+A run of hours ends when it ends: by a kill, a full disk, a closed laptop. Each reading is a line on
+disk before it counts, so that the next run goes on from there and reads nothing twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from packaging.utils import NormalizedName, canonicalize_name
+
+from resolver.abi.evidence_cache import facts_from_json, facts_to_json
+from resolver.abi.wheel import WheelFacts
+from resolver.dataclass import dataclass
+from resolver.errors import DiskFailure, KnowledgeError, UsageError
+from resolver.files import read_regular, replace_file
+
+# Of a run over tens of thousands of wheels that was never put away.
+_MOST = 1 << 30
+JOURNAL = ".wheels.journal"
+REFUSALS = "refused_wheels.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One wheel: its facts, or why it has none.
+
+    ``refused`` speaks of the file: reading it again gives the same. ``unreached`` speaks of the
+    way to it, and the next run tries again. ``bytes_read`` is what it cost.
+    """
+
+    project: NormalizedName
+    filename: str
+    sha256: str
+    day: str
+    facts: WheelFacts | None = None
+    refused: str | None = None
+    unreached: str | None = None
+    bytes_read: int = 0
+
+    def to_line(self) -> str:
+        """The reading as one line of JSON; what it cost is left out."""
+        row: dict[str, Any] = {
+            "filename": self.filename,
+            "project": self.project,
+            "read": self.day,
+            "sha256": self.sha256,
+        }
+        if self.facts is not None:
+            row["facts"] = facts_to_json(self.facts)
+        if self.refused is not None:
+            row["refused"] = self.refused
+        return json.dumps(row, separators=(",", ":"), sort_keys=True) + "\n"
+
+    @classmethod
+    def of_line(cls, line: str) -> Reading:
+        """What ``to_line`` wrote. Raises ValueError, KeyError or TypeError where it did not."""
+        row = json.loads(line)
+        facts = row.get("facts")
+        return cls(
+            project=canonicalize_name(row["project"]),
+            filename=row["filename"],
+            sha256=row["sha256"],
+            day=row["read"],
+            facts=None if facts is None else facts_from_json(facts),
+            refused=row.get("refused"),
+        )
+
+
+class Journal:
+    """The readings that are not yet in the data files, one line each; one process at a time.
+
+    Entering raises UsageError where another process holds it, DiskFailure where it cannot be
+    written, and KnowledgeError where a whole line of it is no reading.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / JOURNAL
+        self.readings: dict[str, Reading] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise _failure(self._path, error) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise UsageError(
+                f"another process reads wheels into {self._path.parent}", hint="let it end"
+            ) from error
+        try:
+            self._load()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self.readings:
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+    def _load(self) -> None:
+        """Take the whole lines; the last one is cut off where the process ended in it."""
+        body = read_regular(self._path, most=_MOST)
+        whole = body.rfind(b"\n") + 1
+        for number, line in enumerate(body[:whole].decode("utf-8").splitlines(), 1):
+            try:
+                reading = Reading.of_line(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise KnowledgeError(
+                    f"{self._path}: line {number} is no reading: {error}",
+                    hint="remove the file: what it held is read again",
+                ) from error
+            self.readings.setdefault(reading.sha256, reading)
+        os.ftruncate(self._descriptor, whole)
+        os.lseek(self._descriptor, whole, os.SEEK_SET)
+
+    def add(self, reading: Reading) -> bool:
+        """Keep a reading, on disk when this returns; False where one of the file is kept already.
+
+        Raises DiskFailure.
+        """
+        if reading.sha256 in self.readings:
+            return False
+        data = reading.to_line().encode()
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise _failure(self._path, error) from error
+        self.readings[reading.sha256] = reading
+        return True
+
+    def clear(self) -> None:
+        """Forget all: it is in the data files."""
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        self.readings.clear()
+
+
+def _failure(path: Path, error: OSError) -> DiskFailure:
+    return DiskFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
+
+
+def load_refusals(directory: Path) -> dict[str, Reading]:
+    """The files that cannot be read, by sha256. Raises KnowledgeError."""
+    path = directory / REFUSALS
+    if not path.exists():
+        return {}
+    try:
+        lines = read_regular(path).decode("utf-8").splitlines()
+        readings = map(Reading.of_line, lines)
+        return {reading.sha256: reading for reading in readings}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise KnowledgeError(f"{path}: {error}", hint="remove the file") from error
+
+
+def write_refusals(directory: Path, readings: Iterable[Reading]) -> None:
+    """Replace the list of files that cannot be read; none where there are none. Raises OSError."""
+    path = directory / REFUSALS
+    rows = sorted(readings, key=lambda each: (each.project, each.filename, each.sha256))
+    if rows:
+        replace_file(path, "".join(row.to_line() for row in rows).encode())
+    else:
+        path.unlink(missing_ok=True)
