@@ -10,6 +10,7 @@ import typer
 
 from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
+from resolver.cli.opened import watching
 from resolver.errors import UsageError
 from resolver.model.plural import counted
 
@@ -40,7 +41,10 @@ def learn(
     """Record a known-good set's closure, or the files or evidence of releases."""
     from resolver.usecase import learn as usecase
 
-    usecase.learn(knowledge, what, full=full, files=files, tell=console.words)
+    with watching() as activity:
+        usecase.learn(
+            knowledge, what, full=full, files=files, tell=console.words, activity=activity
+        )
 
 
 def build(
@@ -128,13 +132,19 @@ def build(
     if libraries:
         from resolver.usecase.build_providers import build_providers
 
-        read, providers = build_providers(KnowledgeBase(knowledge), what or (), tell=console.words)
+        with watching() as activity:
+            read, providers = build_providers(
+                KnowledgeBase(knowledge), what or (), tell=console.words, activity=activity
+            )
         known = counted(len(providers.wheels), "wheel")
         console.words(f"Read {counted(read, 'wheel')}; the libraries of {known} are known.")
         return
     from resolver.usecase.build_history import build_history
 
-    count, history = build_history(knowledge, what or (), again=again, tell=console.words)
+    with watching() as activity:
+        count, history = build_history(
+            knowledge, what or (), again=again, tell=console.words, activity=activity
+        )
     if not count:
         console.words("Nothing to read: the history holds every release asked for.")
         return
@@ -155,16 +165,18 @@ def _wheels(
     except ValueError as error:
         raise UsageError(f"--since {since!r} is no day", hint="write it as 2024-01-01") from error
     bounds = {"small": options["--code-up-to"], "most": options["--at-most"]}
-    found = build_wheels(
-        base,
-        what,
-        since=day,
-        jobs=_JOBS if jobs is None else jobs,
-        scheduler=scheduler,
-        again=again,
-        tell=console.words,
-        **{name: said * 1_000_000 for name, said in bounds.items() if said is not None},
-    )
+    with watching() as activity:
+        found = build_wheels(
+            base,
+            what,
+            since=day,
+            jobs=_JOBS if jobs is None else jobs,
+            scheduler=scheduler,
+            again=again,
+            tell=console.words,
+            activity=activity,
+            **{name: said * 1_000_000 for name, said in bounds.items() if said is not None},
+        )
     console.words(
         f"Read {counted(found.read, 'wheel')}, {found.bytes_read / 1e6:,.1f} MB; refused "
         f"{len(found.refused)}, not reached {len(found.unreached)}. Evidence of "

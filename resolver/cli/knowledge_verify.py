@@ -9,6 +9,7 @@ import typer
 
 from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
+from resolver.cli.opened import watching
 from resolver.cli.resolve import Format, FormatOption
 from resolver.dataclass import asdict
 from resolver.errors import UsageError
@@ -49,15 +50,17 @@ def verify(
             f"{'--full' if full else '--seed'} is about the wheels that --sample reads",
             hint="add --sample 10",
         )
-    found = verify_knowledge(
-        knowledge,
-        expected=sha256,
-        sample=sample,
-        seed=seed,
-        full=full,
-        data_dir=World.of_process().data_dir,
-        tell=console.words,
-    )
+    with watching() as activity:
+        found = verify_knowledge(
+            knowledge,
+            expected=sha256,
+            sample=sample,
+            seed=seed,
+            full=full,
+            data_dir=World.of_process().data_dir,
+            tell=console.words,
+            activity=activity,
+        )
     if format is Format.JSON:
         from resolver.render.contract import FileStateModel, KnowledgeVerifyModel, SampleModel
         from resolver.render.render_json import dump

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from resolver.cli import console
 from resolver.cli.progress import watched
+from resolver.model.activity import Activity
 from resolver.model.options import IndexOptions
 from resolver.usecase.session import Session
 
@@ -19,3 +20,11 @@ def opened(options: IndexOptions | None = None) -> Iterator[Session]:
         watched(session.activity),
     ):
         yield session
+
+
+@contextmanager
+def watching() -> Iterator[Activity]:
+    """Counts for who opens sessions of its own; what they say is shown as that of ``opened``."""
+    activity = Activity()
+    with watched(activity):
+        yield activity

@@ -12,6 +12,7 @@ from resolver.abi.history_builder import extend_history, read_torch_wheel
 from resolver.abi.history_file import dump_history
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
@@ -29,12 +30,13 @@ def build_history(
     *,
     again: bool = False,
     tell: Callable[[str], None] = lambda _: None,
+    activity: Activity | None = None,
 ) -> tuple[int, History]:
     """Read torch wheels into the history of the database ``root``; how many, and what it is now.
 
     Without ``releases``, those not read yet; ``again`` reads every file of the history anew, and no
-    other. ``tell`` is called with a line about each wheel. Cost: some 500 to 900 MB a wheel. Raises
-    UsageError, IndexFailure, DamagedData and OSError.
+    other. ``tell`` is called with a line about each wheel, ``activity`` counts. Cost: some 500 to
+    900 MB a wheel. Raises UsageError, IndexFailure, DamagedData and OSError.
     """
     base = KnowledgeBase(root)
     held = base.history
@@ -44,7 +46,10 @@ def build_history(
     options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
     history: History | None = None if again else held
     count = 0
-    with Session(options=options) as session, session.connect() as connection:
+    with (
+        Session(options=options, activity=activity or Activity()) as session,
+        session.connect() as connection,
+    ):
         for artifact in _torch_wheels(connection, wanted):
             known = (artifact.version, _machine(artifact)) in covered and not wanted
             if artifact.sha256 not in read if again else (artifact.sha256 in read or known):
@@ -52,7 +57,10 @@ def build_history(
             source = connection.opener(artifact)
             if source is None or artifact.sha256 is None:
                 continue
-            column = read_torch_wheel(source, filename=artifact.filename, sha256=artifact.sha256)
+            with session.activity.reading(artifact):
+                column = read_torch_wheel(
+                    source, filename=artifact.filename, sha256=artifact.sha256
+                )
             history = extend_history(history, [column])
             count += 1
             tell(f"{artifact.filename}: {column[0].symbols} symbols")

@@ -15,6 +15,7 @@ from resolver.abi.provider_build import extend_providers, read_provider_wheel
 from resolver.abi.provider_file import dump_providers
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
@@ -35,6 +36,7 @@ def build_providers(
     wanted: Sequence[str] = (),
     *,
     tell: Callable[[str], None] = lambda _: None,
+    activity: Activity | None = None,
 ) -> tuple[int, ProviderHistory]:
     """Read wheels of NVIDIA's libraries into the database ``base``; how many, and all of them now.
 
@@ -53,7 +55,10 @@ def build_providers(
     whole = {wheel.file.sha256 for wheel in history.wheels if _is_read(wheel.libraries)}
     held = {wheel.file.sha256 for wheel in history.wheels}
     options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
-    with Session(options=options) as session, session.connect() as connection:
+    with (
+        Session(options=options, activity=activity or Activity()) as session,
+        session.connect() as connection,
+    ):
         files = [
             artifact
             for artifact in _wheels(connection, sorted(projects), requirements)
@@ -65,9 +70,10 @@ def build_providers(
             source = connection.opener(artifact)
             if source is None or artifact.sha256 is None:
                 return None
-            column = read_provider_wheel(
-                source, filename=artifact.filename, sha256=artifact.sha256, most=most
-            )
+            with session.activity.reading(artifact):
+                column = read_provider_wheel(
+                    source, filename=artifact.filename, sha256=artifact.sha256, most=most
+                )
             tell(f"{artifact.filename}: {sum(map(len, column[1].values()))} symbols")
             return column
 

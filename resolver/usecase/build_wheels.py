@@ -22,6 +22,7 @@ from resolver.dataclass import dataclass, replace
 from resolver.errors import NotFound, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.native_scope import listed_projects
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
@@ -62,6 +63,7 @@ def build_wheels(
     most: int = MOST,
     again: bool = False,
     tell: Callable[[str], None] = lambda _: None,
+    activity: Activity | None = None,
 ) -> WheelsRead:
     """Read what was not read yet of projects into the evidence of the database ``base``.
 
@@ -69,7 +71,8 @@ def build_wheels(
     wheels are always read. Of these the Linux wheels of both machines and of today's Pythons that
     the default index got on or after ``since``; what was refused before only with ``again``. Of
     wheels of up to ``small`` bytes device code is read too; what takes more than ``most`` bytes is
-    refused. ``jobs`` processes read, or the cluster of ``scheduler``. Cost: some 100 to 300 kB a
+    refused. ``jobs`` processes read, or the cluster of ``scheduler``; ``activity`` counts what is
+    done. Cost: some 100 to 300 kB a
     wheel, the whole of a small one that links with CUDA and of members that patchelf rewrote.
     Raises UsageError, IndexFailure, DiskFailure, KnowledgeError and OSError.
     """
@@ -84,7 +87,7 @@ def build_wheels(
         cluster_readers(scheduler) if scheduler is not None else nullcontext(local_readers(jobs))
     )
     with (
-        Session(options=options) as session,
+        Session(options=options, activity=activity or Activity()) as session,
         session.connect() as connection,
         Journal(base.root / "abi") as journal,
         readers as read,
@@ -102,7 +105,7 @@ def build_wheels(
                 connection, projects, requirements, since, store.skipping(again=again)
             )
         ]
-        run = _Run(tasks, lambda: session.world.now().timestamp(), tell)
+        run = _Run(tasks, lambda: session.world.now().timestamp(), tell, session.activity)
         for reading in read(tasks):
             run.count(reading)
             if reading.unreached is None:
@@ -163,8 +166,13 @@ class _Run:
     """How far it is, and what it came to."""
 
     def __init__(
-        self, tasks: Sequence[Task], clock: Callable[[], float], tell: Callable[[str], None]
+        self,
+        tasks: Sequence[Task],
+        clock: Callable[[], float],
+        tell: Callable[[str], None],
+        activity: Activity,
     ) -> None:
+        self._activity = activity
         self._left = Counter(task.artifact.name for task in tasks)
         self._total = len(tasks)
         self._clock = clock
@@ -178,6 +186,7 @@ class _Run:
     def count(self, reading: Reading) -> None:
         """One more is done; a line now and then, and about each that has no facts."""
         self._bytes += reading.bytes_read
+        self._activity.received += reading.bytes_read
         if reading.refused is not None:
             self._refused.append(reading)
             self._tell(f"{reading.filename}: refused: {reading.refused}")
@@ -187,6 +196,8 @@ class _Run:
         else:
             self._read += 1
         self._left[reading.project] -= 1
+        done = self._total - sum(self._left.values())
+        self._activity.step = f"{done:,} of {counted(self._total, 'wheel')}"
         now = self._clock()
         if now - self._told >= _EVERY or not any(self._left.values()):
             self._told = now

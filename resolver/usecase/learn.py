@@ -21,6 +21,7 @@ from resolver.dataclass import replace
 from resolver.errors import AbilockError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.knowledge import Knowledge, KnownTuple
@@ -49,21 +50,23 @@ def learn(
     full: bool = False,
     files: bool = False,
     tell: Tell = lambda _: None,
+    activity: Activity | None = None,
 ) -> None:
     """Record closures of known-good sets, and evidence of releases; with ``files`` their files.
 
     Everything is read from the database ``root``, and written to it. ``tell`` is called with a line
-    about each step. Raises UsageError for what names neither, AbilockError for a set that does not
-    solve, IndexFailure and OSError.
+    about each step, ``activity`` counts what is done. Raises UsageError for what names neither,
+    AbilockError for a set that does not solve, IndexFailure and OSError.
     """
     if full and files:
         raise UsageError("--full reads wheels and --files reads none", hint="give one of them")
     base = KnowledgeBase(root)
+    activity = activity or Activity()
     sets = {known_tuple.id: known_tuple for known_tuple in base.facts.tuples}
     for text in what:
         chosen = sets.get(text)
         if chosen is not None and chosen.verdict == "good":
-            _learn_tuple(base, chosen, tell)
+            _learn_tuple(base, chosen, tell, activity)
         elif chosen is not None or not re.search(r"[<>=!~]", text):
             raise UsageError(
                 f"no known-good set with the id {text!r}, and no requirement with a version",
@@ -71,18 +74,18 @@ def learn(
                 "'sgl-kernel>=0.3.18'",
             )
         elif files:
-            _learn_files(base, text, tell)
+            _learn_files(base, text, tell, activity)
         else:
-            _learn_wheels(base, text, tell, full)
+            _learn_wheels(base, text, tell, full, activity)
 
 
-def _learn_tuple(base: KnowledgeBase, chosen: KnownTuple, tell: Tell) -> None:
+def _learn_tuple(base: KnowledgeBase, chosen: KnownTuple, tell: Tell, activity: Activity) -> None:
     closures: dict[Cell, dict[NormalizedName, Version]] = {}
     records: dict[tuple[str, str, str], Record] = {}
     kept: set[str] = set()
     for target in targets(chosen):
         cell = (target.python_short, target.machine)
-        closure, found, unread = _learn_cell(base, chosen, target)
+        closure, found, unread = _learn_cell(base, chosen, target, activity)
         kept |= unread
         closures[cell] = closure
         records |= {record.key: record for record in found}
@@ -100,14 +103,19 @@ def _learn_tuple(base: KnowledgeBase, chosen: KnownTuple, tell: Tell) -> None:
         tell(f"Left as they are, since no index was asked: {counted(len(kept), 'file')}.")
 
 
-def _learn_wheels(base: KnowledgeBase, text: str, tell: Tell, full: bool) -> None:
+def _learn_wheels(
+    base: KnowledgeBase, text: str, tell: Tell, full: bool, activity: Activity
+) -> None:
     """Read every Linux wheel of some releases, and add what they say to the packed evidence."""
     requirement, _ = parse_requirement(text, "learn")
     project = canonicalize_name(requirement.name)
     pack = base.pack
     facts = {fact.sha256: fact for fact in pack.all(project)}
     options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
-    with Session(options=options) as session, session.connect() as connection:
+    with (
+        Session(options=options, activity=activity) as session,
+        session.connect() as connection,
+    ):
         for artifact in _releases(base.facts, connection, requirement):
             filename = artifact.filename
             if artifact.kind != "wheel" or artifact.sha256 is None:
@@ -122,11 +130,14 @@ def _learn_wheels(base: KnowledgeBase, text: str, tell: Tell, full: bool) -> Non
     tell(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
 
 
-def _learn_files(base: KnowledgeBase, text: str, tell: Tell) -> None:
+def _learn_files(base: KnowledgeBase, text: str, tell: Tell, activity: Activity) -> None:
     """Record every Linux wheel of some releases with its metadata; an sdist where there is none."""
     requirement, _ = parse_requirement(text, "learn")
     options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
-    with Session(options=options) as session, session.connect() as connection:
+    with (
+        Session(options=options, activity=activity) as session,
+        session.connect() as connection,
+    ):
         today = _today(session)
         if session.offline:
             raise UsageError("--files records what an index lists", hint="allow the network")
@@ -192,7 +203,7 @@ def targets(known: KnownTuple) -> Iterator[Target]:
 
 
 def _learn_cell(
-    base: KnowledgeBase, chosen: KnownTuple, target: Target
+    base: KnowledgeBase, chosen: KnownTuple, target: Target, activity: Activity
 ) -> tuple[dict[NormalizedName, Version], list[Record], set[str]]:
     """The closure, the records of what the default index lists, the files it was not asked for.
 
@@ -206,7 +217,7 @@ def _learn_cell(
     )
     moment = parse_day(day)
     with (
-        Session(options=IndexOptions(knowledge=base.root)) as session,
+        Session(options=IndexOptions(knowledge=base.root), activity=activity) as session,
         session.open_workspace(target, exclude_newer=moment) as workspace,
     ):
         outcome = strategy.resolve(workspace, request)

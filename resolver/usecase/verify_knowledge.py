@@ -29,8 +29,10 @@ from resolver.dataclass import dataclass, replace
 from resolver.errors import KnowledgeError, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.files import read_regular
+from resolver.model.activity import Activity
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
+from resolver.model.plural import counted
 from resolver.usecase.installed_database import read_installed
 from resolver.usecase.session import Connection, Session
 
@@ -97,14 +99,15 @@ def verify_knowledge(
     full: bool = False,
     data_dir: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    activity: Activity | None = None,
 ) -> Verification:
     """Compare the database ``root`` with its installation, and evidence of it with wheels.
 
     Without ``root`` it is the one that counts: an update in ``data_dir``, else what ships.
     ``sample`` wheels are chosen by ``seed``, by chance without one, and read from the user's
     default index, none from a cache; device code of those over 64 MB only where ``full`` is said.
-    ``tell`` is called with a line about each. Cost: below a second, and some MB a wheel. Raises
-    UsageError, IndexFailure, DamagedData and OSError.
+    ``tell`` is called with a line about each, ``activity`` counts. Cost: below a second, and some
+    MB a wheel. Raises UsageError, IndexFailure, DamagedData and OSError.
     """
     if root is not None and not root.is_dir():
         raise UsageError(f"{root} is not a directory", hint="name a copy of knowledge/")
@@ -127,7 +130,9 @@ def verify_knowledge(
         installed=recorded is not None,
         expected=expected.lower() if expected else None,
         changed=() if recorded is None else _compare(hashes, recorded),
-        sample=_read_again(KnowledgeBase(directory), sample, seed, full, tell) if sample else (),
+        sample=_read_again(KnowledgeBase(directory), sample, seed, full, tell, activity)
+        if sample
+        else (),
     )
 
 
@@ -194,7 +199,12 @@ def _compare(hashes: Mapping[str, str], recorded: Mapping[str, str]) -> tuple[Fi
 
 
 def _read_again(
-    base: KnowledgeBase, count: int, seed: int | None, full: bool, tell: Callable[[str], None]
+    base: KnowledgeBase,
+    count: int,
+    seed: int | None,
+    full: bool,
+    tell: Callable[[str], None],
+    activity: Activity | None,
 ) -> tuple[SampleState, ...]:
     held = [
         (canonicalize_name(project), facts)
@@ -204,8 +214,12 @@ def _read_again(
     chosen = random.Random(seed).sample(held, min(count, len(held)))
     options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root, no_cache=True)
     states = []
-    with Session(options=options) as session, session.connect() as connection:
-        for project, facts in chosen:
+    with (
+        Session(options=options, activity=activity or Activity()) as session,
+        session.connect() as connection,
+    ):
+        for done, (project, facts) in enumerate(chosen):
+            session.activity.step = f"{done} of {counted(len(chosen), 'wheel')}"
             state = _read_one(connection, project, facts, full)
             states.append(state)
             tell(_told(state))
@@ -232,16 +246,17 @@ def _read_one(
         None,
     )
     source = connection.opener(artifact) if artifact is not None else None
-    if source is None:
+    if artifact is None or source is None:
         return SampleState(filename=held.filename, agrees=None)
     deep = held.depth == "full"
-    found = read_evidence(
-        source,
-        filename=held.filename,
-        sha256=held.sha256,
-        full=full and deep,
-        small=SMALL if deep else 0,  # as it was read, and no deeper
-    )
+    with connection.activity.reading(artifact):
+        found = read_evidence(
+            source,
+            filename=held.filename,
+            sha256=held.sha256,
+            full=full and deep,
+            small=SMALL if deep else 0,  # as it was read, and no deeper
+        )
     cost = found.bytes_read
     if held.depth != found.depth:
         held, found = _without_code(held), _without_code(found)
