@@ -42,7 +42,7 @@ def facts(shared_facts: Path) -> Knowledge:
     [
         ("re", ["resolve"]),
         ("knowledge l", ["learn", "list"]),
-        ("-q knowledge s", ["show"]),
+        ("-q knowledge sh", ["show"]),
         ("resolve --upg", ["--upgrade", "--upgrade-package"]),
         ("resolve --fre", []),
         ("resolve --prefer ", ["known-good", "newest"]),
