@@ -115,6 +115,15 @@ def test_facts_of_a_file_without_a_hash_are_not_packed(tmp_path: Path) -> None:
     assert pack.all(KERNEL) == ()
 
 
+def test_no_other_projects_file_is_opened(tmp_path: Path) -> None:
+    pack = EvidencePack(tmp_path)
+    path = pack.write(KERNEL, [wheel(sha256="a")])
+    (path.parent / "other.jsonl.xz").write_bytes(b"nonsense")
+    assert pack.projects() == ("kernel", "other")
+    assert pack.get(KERNEL, "a" * 64) is not None
+    assert len(pack.held(KERNEL)) == len(pack.all(KERNEL)) == 1
+
+
 def test_depth_that_is_not_there_is_not_given(tmp_path: Path) -> None:
     pack = EvidencePack(tmp_path)
     pack.write(KERNEL, [wheel(sha256="a"), wheel("2.0", sha256="b", depth="symbols")])
