@@ -11,6 +11,7 @@ damaged data. A combination of packages that cannot work is a result, never an e
     │   ├── NotAnIndexPage       an answer that is not a Simple API page
     │   └── RangesIgnored        a file host that sends whole files only
     ├── Undecided                what could not be looked at decides (3)
+    ├── InstallFailed            uv or pip did not come to its end (3)
     ├── DiskFailure              a file that cannot be written: full, read-only, no permission (3)
     ├── DamagedData              bytes that contradict themselves: wheel, ELF, cache, lock (3)
     └── KnowledgeError           the compatibility database does not validate (3)
@@ -70,6 +71,10 @@ class RangesIgnored(IndexFailure):
 
 class Undecided(AbilockError):
     """Whether there is an answer hangs on something that could not be looked at."""
+
+
+class InstallFailed(AbilockError):
+    """What installs did not come to its end."""
 
 
 class DiskFailure(AbilockError):

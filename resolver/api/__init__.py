@@ -30,6 +30,7 @@ from resolver.api.files import (
     export,
     freeze,
     inspect,
+    sync,
 )
 from resolver.api.machine import describe_machine, find_target, open_session, site
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from resolver.usecase.resolve import ResolveResult
     from resolver.usecase.session import Session
     from resolver.usecase.site import SiteResult
+    from resolver.usecase.sync import SyncResult
     from resolver.usecase.why import WhyResult
     from resolver.usecase.world import World
 
@@ -77,6 +79,7 @@ __all__ = [
     "Session",
     "Severity",
     "SiteResult",
+    "SyncResult",
     "Target",
     "TargetOptions",
     "UsageError",
@@ -97,6 +100,7 @@ __all__ = [
     "open_session",
     "resolve",
     "site",
+    "sync",
     "why",
 ]
 
@@ -119,6 +123,7 @@ _LAZY = {
     "Session": "resolver.usecase.session",
     "Severity": "resolver.model.reason",
     "SiteResult": "resolver.usecase.site",
+    "SyncResult": "resolver.usecase.sync",
     "Target": "resolver.model.target",
     "WhyResult": "resolver.usecase.why",
     "World": "resolver.usecase.world",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from resolver.errors import UsageError
 from resolver.model.options import LockOptions, PlatformOptions, TargetOptions
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from resolver.usecase.freeze import FreezeResult
     from resolver.usecase.inspect import InspectResult
     from resolver.usecase.session import Session
+    from resolver.usecase.sync import SyncResult
 
 
 def export(
@@ -204,3 +205,38 @@ def download(
         if shown is None:
             return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs)
         return usecase.download(opened, Path(lock), wheelhouse=place, jobs=jobs, shown=shown)
+
+
+def sync(
+    lock: Path | str = "pylock.toml",
+    *,
+    python: Path | str | None = None,
+    installer: Literal["uv", "pip"] | None = None,
+    other_machine: bool = False,
+    reinstall: bool = False,
+    dry_run: bool = False,
+    session: Session | None = None,
+    **options: Unpack[SourceKeywords],
+) -> SyncResult:
+    """Install a lock into an environment by uv or pip, and check that it loads.
+
+    ``python`` is an interpreter or an environment, by default the active one, else ``.venv``. A
+    lock that is not for this Python or machine changes nothing: see ``plan.reasons`` of the answer.
+    With ``other_machine`` the GPUs and the driver that are here do not count. Raises InstallFailed
+    where uv or pip does not come to its end.
+    """
+    from resolver.usecase import sync as usecase
+
+    request = usecase.SyncRequest(
+        lock=Path(lock),
+        python=None if python is None else Path(python),
+        installer=installer,
+        elsewhere=other_machine,
+        reinstall=reinstall,
+    )
+    with session_for(session, options, frozenset()) as opened:
+        plan = usecase.plan_sync(opened, request)
+        if plan.reasons or dry_run:
+            return usecase.SyncResult(plan=plan)
+        usecase.run_plan(plan)
+        return usecase.SyncResult(plan=plan, check=usecase.check_synced(opened, plan))

@@ -31,6 +31,11 @@ class Commands(LazyGroup):
             "lock",
             "Lock what pyproject.toml asks for, or say whether its lock is up to date.",
         ),
+        "sync": Part(
+            "resolver.cli.sync",
+            "sync",
+            "Install a lock by uv or pip, and say whether it loads.",
+        ),
         "export": Part(
             "resolver.cli.export",
             "export",

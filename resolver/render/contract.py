@@ -302,6 +302,19 @@ class CheckModel(_Model):
     forks_left: int = 0
 
 
+class SyncModel(_Model):
+    """``abilock sync --format json``; ``check`` is null where nothing was installed."""
+
+    version: Literal[1] = 1
+    prefix: str
+    python: str | None
+    installer: Literal["uv", "pip"]
+    verdict: Literal["planned", "refused", "ok", "degraded", "broken"]
+    changes: list[ChangeModel]
+    reasons: list[ReasonModel]
+    check: CheckModel | None
+
+
 MODELS: dict[str, type[BaseModel]] = {
     "resolve": ResolveModel,
     "why": WhyModel,
@@ -315,4 +328,5 @@ MODELS: dict[str, type[BaseModel]] = {
     "diff": DiffModel,
     "check": CheckModel,
     "smoke": SmokeModel,
+    "sync": SyncModel,
 }

@@ -157,13 +157,16 @@ def changes_text(changes: Sequence[Change]) -> str:
     """What a new lock has otherwise than the one that it replaces; a line each."""
     if not changes:
         return "Nothing changed in the lock."
-    lines = ["Changed in the lock:"]
+    return "\n".join(["Changed in the lock:", *change_lines(changes)])
+
+
+def change_lines(changes: Sequence[Change]) -> list[str]:
+    """Each change in a line, aligned."""
     width = max(len(change.name) for change in changes)
-    lines += [
+    return [
         f"  {change.name:<{width}}  {change.before or 'new'} -> {change.after or 'gone'}"
         for change in changes
     ]
-    return "\n".join(lines)
 
 
 def _asked(requests: Sequence[str], between: str) -> str:
