@@ -98,6 +98,14 @@ def may_hold_code(member: Member) -> bool:
     return member.facts is not None and any(map(_CUDA_LIBRARY.fullmatch, member.facts.needed))
 
 
+def has_more(facts: WheelFacts) -> bool:
+    """Whether the bytes say more than was read of them, for what a small wheel costs.
+
+    Evidence that ships was read in bulk: of many a wheel its symbols alone.
+    """
+    return facts.depth != "full" and facts.size <= SMALL and any(map(may_hold_code, facts.members))
+
+
 def inspect_facts(
     wheel: WheelFacts,
     *,

@@ -120,7 +120,7 @@ class WheelReader:
         except AbilockError as error:
             known.set_exception(error)
         else:
-            known.set_result(None if facts is not None and _is_worth_more(facts) else facts)
+            known.set_result(None if facts is not None and _has_more(facts) else facts)
         with self._lock:
             future = self._futures.get(key)
             if future is None and (known.exception() is not None or known.result() is not None):
@@ -170,14 +170,10 @@ class WheelReader:
                 source.close()
 
 
-def _is_worth_more(facts: WheelFacts) -> bool:
-    """Whether the bytes say more than was read of them, for what a small wheel costs.
+def _has_more(facts: WheelFacts) -> bool:
+    from resolver.abi.inspection import has_more
 
-    Evidence that ships was read in bulk: of many a wheel its symbols alone.
-    """
-    from resolver.abi.inspection import SMALL, may_hold_code
-
-    return facts.depth != "full" and facts.size <= SMALL and any(map(may_hold_code, facts.members))
+    return has_more(facts)
 
 
 def key_of(artifact: Artifact) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from resolver.abi.inspection import Comparison, Inspection, compare_members, inspect_facts
+from resolver.abi.inspection import (
+    Comparison,
+    Inspection,
+    compare_members,
+    has_more,
+    inspect_facts,
+)
 from resolver.abi.wheel import WheelFacts
 from resolver.dataclass import dataclass
 from resolver.errors import AbilockError, IndexFailure, UsageError
@@ -81,11 +87,14 @@ def read_wheel(
     for artifact in find_wheels(connection, text, platform, session.world.cwd, pack.all):
         known = artifact.sha256
         kept = known and connection.store and connection.store.get(known, full=full)
-        if known and not kept and (shipped := pack.get(artifact.name, known, full=full)):
+        shipped = pack.get(artifact.name, known, full=full) if known and not kept else None
+        if shipped is not None and not has_more(shipped):
             return shipped
         try:
             facts = read_facts(connection, artifact, full=full)
         except (IndexFailure, UsageError) as error:
+            if shipped is not None:
+                return shipped
             first = first or error
             continue
         if first is not None:

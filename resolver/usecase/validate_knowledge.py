@@ -14,6 +14,7 @@ from resolver.compat.load_facts import Problem, knowledge_path
 from resolver.compat.validate import validate
 from resolver.errors import KnowledgeError, UsageError
 from resolver.index.index_source import library_endpoint
+from resolver.usecase.reading import REFUSALS, load_refusals
 
 _ANY = ("channels.toml", "cuda.toml")
 
@@ -49,6 +50,15 @@ def _binary(directory: Path, *, whole: bool) -> Iterator[Problem]:
                 what=error.message.removeprefix(f"{abi}: "),
                 remedy="Restore it with abi/torch_builds.json, or run abilock knowledge build.",
             )
+    try:
+        load_refusals(abi)
+    except KnowledgeError as error:
+        yield Problem(
+            file=f"abi/{REFUSALS}",
+            id="",
+            what=error.message.removeprefix(f"{abi / REFUSALS}: "),
+            remedy="Restore the file, or remove it: knowledge build --wheels makes it again.",
+        )
     pack = EvidencePack(abi)
     for project in pack.projects():
         name = f"{project}.jsonl.xz"

@@ -32,9 +32,11 @@ Run = Callable[..., Result]
 KERNEL = canonicalize_name("kernel")
 
 
-def kernel(version: str, tag: str = "cp312-cp312-manylinux_2_28_x86_64") -> BuiltWheel:
+def kernel(
+    version: str, tag: str = "cp312-cp312-manylinux_2_28_x86_64", *, needed: str = "libc10.so"
+) -> BuiltWheel:
     """A wheel with one extension."""
-    shared = Elf(undefined=["_ZN3c105ErrorC1Ev", "strlen"], needed=["libc10.so"]).build()
+    shared = Elf(undefined=["_ZN3c105ErrorC1Ev", "strlen"], needed=[needed]).build()
     return build_wheel("kernel", version, tag=tag, files={"kernel/_C.so": shared})
 
 
@@ -140,6 +142,35 @@ def test_what_is_damaged_is_a_value_and_what_is_not_reached_is_tried_again(
     assert build(run, database, "kernel").code == 0
     assert held(database) == [away.filename, costly.filename]
     assert {Path(p).name for p in server.paths if p.startswith("/files/")} == {away.filename}
+
+
+def test_a_list_of_refused_wheels_that_is_none(run: Run, database: Path) -> None:
+    (database / "abi" / REFUSALS).write_text("{}\n", "utf-8")
+    result = run("knowledge", "validate", "--overlay", str(database))
+    assert (result.code, result.err) == (1, "")
+    assert "abi/refused_wheels.jsonl: 'project'" in result.out
+    assert build(run, database, "kernel").err == (
+        f"error: {database / 'abi' / REFUSALS}: 'project'\nhint: remove the file\n"
+    )
+
+
+def test_what_was_read_of_symbols_is_read_for_its_device_code_where_it_can_be(
+    run: Run, server: Server, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(server, [kernel("1.0", needed="libcudart.so.12")])
+    assert build(run, database, "kernel", "--code-up-to", "0").code == 0
+    shutil.copy(knowledge_path() / "abi/torch_builds.json", database / "abi")
+    shutil.copy(knowledge_path() / "abi/torch_symbols.xz", database / "abi")
+    line = ("inspect", "kernel==1.0", "--python", "3.12", "--machine", "x86_64")
+    options = ("--knowledge", str(database), "--format", "json")
+
+    def depth() -> str:
+        return str(json.loads(run(*line, *options).out)["depth"])
+
+    monkeypatch.setenv("ABILOCK_OFFLINE", "1")
+    assert depth() == "symbols"
+    monkeypatch.delenv("ABILOCK_OFFLINE")
+    assert depth() == "full"
 
 
 @pytest.mark.parametrize(
