@@ -12,9 +12,9 @@ from resolver.cli.opened import opened
 from resolver.cli.resolve import Format, FormatOption
 from resolver.dataclass import asdict
 from resolver.errors import UsageError
-from resolver.model.knowledge import Knowledge
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.options import IndexOptions
-from resolver.render.render_facts import Kind, fact_text, facts, tuple_text
+from resolver.render.render_facts import Kind, fact_text, facts, set_facts, set_text, tuple_text
 
 KnowledgeOption = Annotated[
     Path | None,
@@ -26,9 +26,9 @@ KnowledgeOption = Annotated[
 ]
 
 
-def _facts(root: Path | None) -> Knowledge:
+def _base(root: Path | None) -> KnowledgeBase:
     with opened(IndexOptions(knowledge=root)) as session:
-        return session.knowledge
+        return session.base
 
 
 def list_(
@@ -37,7 +37,10 @@ def list_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the facts, one a line."""
-    chosen = [fact for fact in facts(_facts(knowledge)) if kind is None or fact.kind == kind]
+    base = _base(knowledge)
+    chosen = [fact for fact in facts(base.facts) if kind is None or fact.kind == kind]
+    if kind in {None, Kind.SET}:
+        chosen += set_facts(base.sets.all())
     if format is Format.JSON:
         from resolver.render.contract import FactModel, KnowledgeListModel
         from resolver.render.render_json import dump
@@ -55,9 +58,11 @@ def show(
     knowledge: KnowledgeOption = None,
 ) -> None:
     """Show the facts of an id with their source; a known-good set with its packages and pins."""
-    known = _facts(knowledge)
-    texts = [tuple_text(each) for each in known.tuples if each.id == id_]
-    texts = texts or [fact_text(fact) for fact in facts(known) if fact.id == id_]
+    base = _base(knowledge)
+    texts = [tuple_text(each) for each in base.facts.tuples if each.id == id_]
+    texts = texts or [fact_text(fact) for fact in facts(base.facts) if fact.id == id_]
+    if not texts and (generated := base.sets.named(id_)) is not None:
+        texts = [set_text(generated)]
     if not texts:
         raise UsageError(
             f"no fact with the id {id_!r}", hint="abilock knowledge list names them all"

@@ -27,6 +27,11 @@ class Commands(LazyGroup):
             "build",
             "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
         ),
+        "measure": Part(
+            "resolver.cli.knowledge_measure",
+            "measure",
+            "Measure what releases pin exactly as sets, by machine, Python and CUDA build.",
+        ),
         "site": Part(
             "resolver.cli.knowledge_site",
             "site",

@@ -14,9 +14,11 @@ from resolver.compat import (
     schema_image,
     schema_load,
     schema_message,
+    schema_sets,
     schema_tuple,
     schema_wheels,
 )
+from resolver.compat.check_sets import check_sets
 from resolver.compat.check_snapshot import check_records, read_snapshot
 from resolver.compat.check_tuple import check_tuple
 from resolver.compat.load_facts import (
@@ -69,6 +71,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     natives = read("natives.toml", schema_load.NativesFile)
     sonames = read("sonames.toml", schema_message.SonamesFile)
     images = read("images.toml", schema_image.ImagesFile)
+    roots = read("sets.toml", schema_sets.SetsFile)
     tuples = [(name, read(name, schema_tuple.TupleFact)) for name in tuple_files(path)]
     facts: list[tuple[str, schema.Fact]] = [
         *(("channels.toml", fact) for fact in (channels.channel if channels else ())),
@@ -95,6 +98,7 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         *(("images.toml", fact) for fact in (images.distro if images else ())),
         *(("images.toml", fact) for fact in (images.image if images else ())),
         *(("images.toml", fact) for fact in (images.tool if images else ())),
+        *(("sets.toml", fact) for fact in (roots.root if roots else ())),
         *((name, fact) for name, fact in tuples if fact is not None),
     ]
     known_channels = {fact.id: fact.value() for fact in (channels.channel if channels else ())}
@@ -110,6 +114,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         known_channels = {channel.name: channel for channel in there.channels} | known_channels
         releases = dict(there.cuda) | releases
     problems += check_records(records, known_channels)
+    set_roots = {fact.id for fact in (roots.root if roots else ())}
+    problems += check_sets(path, None if below is not None else set_roots, known_channels, releases)
     problems += _check_ids(facts)
     problems += _check_dates(facts, held)
     distros = {fact.id for fact in (images.distro if images else ())}

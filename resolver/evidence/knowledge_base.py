@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from resolver.abi.history import History
     from resolver.abi.packed_file import Keep
     from resolver.abi.provider import ProviderHistory
+    from resolver.compat.set_file import SetFiles
     from resolver.model.image import Images
+    from resolver.model.measured_set import SetRoot
     from resolver.model.message import Message, Soname
 
 T = TypeVar("T")
@@ -219,6 +221,21 @@ class KnowledgeBase:
             return tuple(fact.value() for fact in rows)
 
         return self._kept("sonames", "sonames.toml", parse)
+
+    @cached_property
+    def set_roots(self) -> tuple[SetRoot, ...]:
+        """Whose releases are made into sets."""
+        from resolver.compat.schema_sets import SetsFile
+
+        rows = load_rows(self.layers, "sets.toml", SetsFile, lambda f: f.root)
+        return tuple(fact.value() for fact in rows)
+
+    @cached_property
+    def sets(self) -> SetFiles:
+        """The generated sets; nothing is read before a root is asked for."""
+        from resolver.compat.set_file import SetFiles
+
+        return SetFiles(*self.layers)
 
     def _kept(self, part: str, name: str, parse: Callable[[], T]) -> T:
         return kept(self._cache_dir, part, [layer / name for layer in self.layers], parse)

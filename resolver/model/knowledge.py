@@ -236,7 +236,9 @@ class KnownTuple:
     ``channels`` names the channel a package must come from, where that is part of the fact.
     ``exclude_newer`` (ISO date) is the day whose index the pins were solved on.
     ``anchor`` is the package that a good tuple is a set for: who does not ask for it does not get
-    the set. A bad tuple carries the Reason it is rejected with. ``remedies`` are for people.
+    the set. ``generated``: nobody said so but this program itself, so that the set guides a solve
+    and vouches for nothing. A bad tuple carries the Reason it is rejected with. ``remedies`` are
+    for people.
     """
 
     id: str
@@ -256,6 +258,7 @@ class KnownTuple:
     remedies: tuple[str, ...] = ()
     exclude_newer: str | None = None
     anchor: NormalizedName | None = None
+    generated: bool = False
     packages_by_machine: Mapping[str, Mapping[NormalizedName, Version]] = field(
         default_factory=dict
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from resolver.compat.driver_branch import branch_text
 from resolver.dataclass import dataclass
+from resolver.model.cuda import Arch
 from resolver.model.knowledge import Knowledge, KnownTuple, WheelRange
+from resolver.model.measured_set import MeasuredSet
 from resolver.model.reason import Grade
+from resolver.model.release import Release
+from resolver.model.stack import TORCH
 from resolver.model.target import driver_text
 
 
@@ -30,6 +34,7 @@ class Kind(StrEnum):
     TUPLE = "tuple"
     LIBRARY = "library"
     RECIPE = "recipe"
+    SET = "set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,54 @@ def facts(known: Knowledge) -> Iterator[Fact]:
             date=known_tuple.date,
             source=known_tuple.source,
         )
+
+
+def set_facts(sets: Iterable[MeasuredSet]) -> Iterator[Fact]:
+    """Every generated set in a line, as they come."""
+    for known in sets:
+        members = [
+            str(package)
+            for name, version in known.packages.items()
+            if (package := Release(name, version)) != known.release
+            and (name == TORCH or name in known.pairs)
+        ]
+        archs = "device code not all read" if known.archs is None else _archs_text(known.archs)
+        told = f"; {archs}" if known.verdict == "good" else ""
+        yield Fact(
+            id=known.id,
+            kind=Kind.SET,
+            summary=f"generated, {known.verdict}: {', '.join(members)}{told}",
+            grade=str(known.grade),
+            date=known.date,
+            source=known.source,
+        )
+
+
+def _archs_text(archs: Iterable[Arch]) -> str:
+    return ", ".join(map(str, archs)) or "no GPU"
+
+
+def set_text(known: MeasuredSet) -> str:
+    """A generated set with its packages, how each is known, and what was found."""
+    lines = [
+        f"{known.id}: generated, {known.verdict}, {known.grade}, {known.date}",
+        f"  {known.release} with CUDA {known.cuda} on {known.machine}, "
+        f"Python {', '.join(known.pythons)}",
+        f"  source: {known.source}",
+    ]
+    for name, version in known.packages.items():
+        grade = known.pairs.get(name)
+        beside = f"  {grade} beside torch" if grade is not None else ""
+        channel = f"  of channel {known.channels[name]}" if name in known.channels else ""
+        built = "  no wheel: built from its source" if name in known.sources else ""
+        lines.append(f"  {name}=={version}{beside}{channel}{built}")
+    if known.archs is not None:
+        lines.append(f"  GPUs: {_archs_text(known.archs)}")
+    elif known.verdict == "good":
+        lines.append(f"  GPUs: at most {_archs_text(known.bound)}")
+        lines.append(f"  device code not read: {', '.join(known.unread)}")
+    lines += [f"  {finding.severity} {finding.code}: {finding}" for finding in known.findings]
+    return "\n".join(lines) + "\n"
 
 
 def _range_text(wheels: WheelRange) -> str:

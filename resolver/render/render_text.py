@@ -216,7 +216,8 @@ def _solved(outcome: Outcome, today: date, verbose: bool) -> Iterator[str]:
     known = outcome.tuple_
     if known is not None:
         yield ""
-        yield f"Known-good set: {known.id}, {known.grade} {known.date} ({_age(known.date, today)})"
+        kind = "Generated set" if known.generated else "Known-good set"
+        yield f"{kind}: {known.id}, {known.grade} {known.date} ({_age(known.date, today)})"
         yield f"  {known.title}"
         yield f"  source: {known.source}"
     yield from _pairs(outcome.pairs, verbose=verbose)

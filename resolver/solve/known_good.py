@@ -1,7 +1,10 @@
 """Known-good sets: which of them a request may get, and when one yields to a newer set.
 
 A set answers where its anchor is asked for. Unless the user prefers it by name it yields to a
-newer set whose every pair is measured, and, where anything else solves, when it is degraded.
+newer set whose every pair is measured, and, where anything else solves, when it is degraded. Where
+the newest release is not measured throughout, a generated set that is, and that is newer than a
+known-good one, goes before it. A generated set says what to try and vouches for nothing: it is
+solved and judged as if nobody had named it.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from packaging.version import Version
 from resolver.dataclass import dataclass, field, replace
 from resolver.errors import IndexFailure
 from resolver.model.knowledge import Knowledge, KnownTuple
+from resolver.model.measured_set import MeasuredSet
 from resolver.model.outcome import Outcome
 from resolver.model.reason import Grade, Severity
 from resolver.model.target import Target
@@ -23,6 +27,7 @@ from resolver.solve.candidate import Wanted
 from resolver.solve.problem import Problem
 from resolver.solve.request import Request
 from resolver.solve.search import Failure
+from resolver.solve.workspace import Workspace
 
 
 def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:
@@ -44,10 +49,7 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
     existing lock excludes.
     """
     stack = stack_projects(knowledge)
-    wanted: dict[NormalizedName, SpecifierSet] = {}
-    for requirement, _ in (*request.requirements, *request.constraints, *request.installed):
-        name = canonicalize_name(requirement.name)
-        wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
+    wanted = _wanted(request)
     asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
 
     chosen = asked & stack
@@ -74,6 +76,51 @@ def ranked_tuples(knowledge: Knowledge, target: Target, request: Request) -> lis
     return fitting
 
 
+# Of generated sets the newest are tried: what none of them solves has another cause.
+_MOST_GENERATED = 3
+
+
+def generated_sets(workspace: Workspace, request: Request) -> list[KnownTuple]:
+    """The generated sets to try: measured, of what is asked for, the newest release first.
+
+    Cost: the file of each root that is asked for is read, once in a process.
+    """
+    target = workspace.target
+    wanted = _wanted(request)
+    asked = {canonicalize_name(requirement.name) for requirement, _ in request.requirements}
+    chosen = asked & stack_projects(workspace.knowledge)
+
+    def fits(known: MeasuredSet) -> bool:
+        return (
+            known.is_measured
+            and known.serves(target)
+            and chosen <= set(known.packages)
+            and all(
+                specifier.contains(known.packages[name], prereleases=True)
+                for name, specifier in wanted.items()
+                if name in known.packages
+            )
+            and all(
+                request.locked.get(name, version) == version
+                for name, version in known.packages.items()
+            )
+        )
+
+    found = [known for name in sorted(asked) for known in workspace.generated(name) if fits(known)]
+    found.sort(key=lambda known: known.id)
+    found.sort(key=lambda known: (known.version, known.cuda), reverse=True)
+    return [known.as_tuple() for known in found[:_MOST_GENERATED]]
+
+
+def _wanted(request: Request) -> dict[NormalizedName, SpecifierSet]:
+    """All that is said of each project's version."""
+    wanted: dict[NormalizedName, SpecifierSet] = {}
+    for requirement, _ in (*request.requirements, *request.constraints, *request.installed):
+        name = canonicalize_name(requirement.name)
+        wanted[name] = wanted.get(name, SpecifierSet()) & requirement.specifier
+    return wanted
+
+
 def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Request) -> Problem:
     """The request with the tuple's members fixed and its closure preferred."""
     constraints = dict(base.constraints)
@@ -87,6 +134,8 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
             version = Version(next(iter(pin.specifier)).version)
             locked = () if name not in request.locked else (request.locked[name],)
             preferences[name] = (*locked, version)
+    if known.generated:
+        return replace(base, constraints=constraints, preferences=preferences)
     # A set is known as a whole: its members need not be read for it.
     trust = dict.fromkeys((*constraints, *preferences), Grade.ASSUMED)
     return replace(base, constraints=constraints, preferences=preferences, trust=trust)
@@ -94,14 +143,16 @@ def tuple_problem(base: Problem, known: KnownTuple, target: Target, request: Req
 
 @dataclass(slots=True)
 class Choice:
-    """Chooses between the newest that fits and the known-good sets.
+    """Chooses between the newest that fits, the known-good sets and the generated ones.
 
-    ``newest`` solves without a set, ``with_set`` with one; a Failure is no solution.
+    ``newest`` solves without a set, ``with_set`` with one; a Failure is no solution. ``generated``
+    gives the generated sets, the newest first.
     """
 
     request: Request
     newest: Callable[[], Outcome | Failure]
     with_set: Callable[[KnownTuple], Outcome | Failure]
+    generated: Callable[[], list[KnownTuple]] = list
     notes: list[str] = field(default_factory=list)
 
     def made(self, sets: list[KnownTuple], machine: str) -> Outcome | Failure:
@@ -112,6 +163,8 @@ class Choice:
         request = self.request
         if request.prefer == "known-good" or (request.prefer is None and request.is_default):
             taken = self._first(sets)
+            if taken is None and request.prefer == "known-good":
+                taken = self._first(self.generated())
             return taken if taken is not None else self.newest()
         if not sets:
             return self.newest()
@@ -127,6 +180,8 @@ class Choice:
             left = [known for known in sets if not self._is_older(known, answer, machine)]
             if not left:
                 return answer
+        elif isinstance(answer, Outcome):
+            left = self._expired(sets, machine)
         degraded: list[Outcome] = []
         taken = self._first(left, degraded)
         if taken is not None:
@@ -141,6 +196,20 @@ class Choice:
         if answer is None and silence is not None:
             raise silence
         return answer if answer is not None else Failure(causes=())
+
+    def _expired(self, sets: list[KnownTuple], machine: str) -> list[KnownTuple]:
+        """The known-good sets, each behind the generated ones that hold a newer anchor of it."""
+        ordered: list[KnownTuple] = []
+        generated = self.generated()
+        for known in sets:
+            ours = _anchor_of(known, known, machine)
+            for newer in generated:
+                theirs = _anchor_of(known, newer, machine)
+                if ours is None or theirs is None or theirs <= ours or newer in ordered:
+                    continue
+                ordered.append(newer)
+            ordered.append(known)
+        return ordered
 
     def _first(
         self, sets: list[KnownTuple], degraded: list[Outcome] | None = None
@@ -176,6 +245,12 @@ class Choice:
                     )
                 return ours > theirs
         return False
+
+
+def _anchor_of(known: KnownTuple, other: KnownTuple, machine: str) -> Version | None:
+    """The release that a set has of the anchor of a known one; None where it has none."""
+    version = None if known.anchor is None else other.packages_for(machine).get(known.anchor)
+    return None if version is None else public_of(version)
 
 
 def is_measured(outcome: Outcome) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 
 from packaging.utils import NormalizedName
 from packaging.version import Version
@@ -20,7 +21,7 @@ from resolver.model.stack import TORCH
 from resolver.model.target import Target
 from resolver.solve.candidate import Bound, Need, Wanted
 from resolver.solve.import_guard import Guarded
-from resolver.solve.known_good import Choice, ranked_tuples, tuple_problem
+from resolver.solve.known_good import Choice, generated_sets, ranked_tuples, tuple_problem
 from resolver.solve.open_question import find_open
 from resolver.solve.problem import Problem
 from resolver.solve.request import Request
@@ -97,7 +98,8 @@ def _attempt(
     sets: list[KnownTuple] = []
     if request.use_tuples and request.prefer != "newest":
         sets = ranked_tuples(workspace.knowledge, workspace.target, request)
-    choice = Choice(request, newest, with_set)
+    generated = partial(generated_sets, workspace, request) if request.use_tuples else list
+    choice = Choice(request, newest, with_set, generated)
     answer = choice.made(sets, workspace.target.machine)
     if isinstance(answer, Failure):
         notes += choice.notes

@@ -17,6 +17,7 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
 from resolver.model.host_need import BYTES, FILE, PYTHON, HostNeed
 from resolver.model.knowledge import Knowledge
+from resolver.model.measured_set import MeasuredSet
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named, Release
@@ -43,8 +44,9 @@ class Workspace:
     """Caches over the ports, so that a re-solve costs no I/O.
 
     ``overrides`` replace every requirement on a project, whoever has it. ``together`` says what the
-    files of a whole set do to each other; a fatal reason of it rejects the set. ``phantoms`` are
-    the files that may exist and were met, by project.
+    files of a whole set do to each other; a fatal reason of it rejects the set. ``generated`` are
+    the sets that were made of a project's releases. ``phantoms`` are the files that may exist and
+    were met, by project.
     """
 
     index: Index
@@ -55,6 +57,7 @@ class Workspace:
     builder: CatalogBuilder
     overrides: Mapping[NormalizedName, tuple[Requirement, ...]] = field(default_factory=dict)
     together: Callable[[Sequence[Artifact]], tuple[Reason, ...]] = lambda _: ()
+    generated: Callable[[NormalizedName], Sequence[MeasuredSet]] = lambda _: ()
     phantoms: dict[NormalizedName, dict[Version, Artifact]] = field(default_factory=dict)
     activity: Activity = field(default_factory=Activity)
     _catalogs: dict[NormalizedName, Catalog] = field(default_factory=dict)

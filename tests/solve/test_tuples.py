@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from resolver.errors import Unreachable
+from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.host_need import GPU, HostNeed
 from resolver.model.knowledge import KnownTuple
+from resolver.model.measured_set import MeasuredSet, RootId
 from resolver.model.outcome import Pair
 from resolver.model.reason import Code, Grade
+from resolver.model.release import Release
 from resolver.solve.known_good import ranked_tuples
 from tests.support.fakes import (
     FakeEvidence,
@@ -265,6 +269,101 @@ def test_when_a_set_yields(options: dict[str, Any], expected: str, notes: tuple[
     assert len(outcome.notes) == len(notes)
     for told, part in zip(outcome.notes, notes, strict=True):
         assert part in told
+
+
+GENERATED_TEXT = f"""
+{NATIVE}
+torch 2.10.0
+ext 2.0 {X} needs torch==2.10.0
+"""
+UNREAD = {("ext 3.0", "torch 2.11.0"): "inferred", ("ext 2.0", "torch 2.10.0"): "measured"}
+
+
+def _generated(packages: str = "torch 2.10.0, ext 2.0", **changes: Any) -> MeasuredSet:
+    known = make_tuple(packages)
+    ext = canonicalize_name("ext")
+    values: dict[str, Any] = {
+        "id": "ext-2.0-cu130-x86_64",
+        "root": RootId("ext"),
+        "release": Release(ext, known.packages[ext]),
+        "cuda": CudaVersion(13, 0),
+        "machine": "x86_64",
+        "pythons": ("3.11", "3.12"),
+        "verdict": "good",
+        "grade": Grade.MEASURED,
+        "date": "2026-11-30",
+        "packages": known.packages,
+        "pairs": {ext: Grade.MEASURED},
+        "archs": (Arch.parse("sm120"),),
+    }
+    return MeasuredSet(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "expected"),
+    [
+        pytest.param({}, {}, "2.0", id="newer-than-the-set-and-measured"),
+        pytest.param({}, {"knowledge": make_knowledge()}, "3.0", id="no-set-to-expire"),
+        pytest.param({}, {"grades": {}}, "3.0", id="the-newest-is-measured"),
+        pytest.param({}, {"prefer": "newest"}, "3.0", id="prefer-newest"),
+        pytest.param({}, {"prefer": "known-good"}, "1.0", id="somebody-s-word-where-asked-for"),
+        pytest.param(
+            {}, {"prefer": "known-good", "knowledge": make_knowledge()}, "2.0", id="else-generated"
+        ),
+        pytest.param({}, {"use_tuples": False}, "3.0", id="no-tuples"),
+        pytest.param({"packages": "torch 2.9.1, ext 1.0"}, {}, "1.0", id="not-newer"),
+        pytest.param({"pairs": {"ext": Grade.INFERRED}}, {}, "1.0", id="not-measured"),
+        pytest.param({"verdict": "bad"}, {}, "1.0", id="bad"),
+        pytest.param({"cuda": CudaVersion(12, 8)}, {}, "1.0", id="another-major"),
+        pytest.param({"cuda": CudaVersion(13, 2)}, {}, "1.0", id="a-later-minor"),
+        pytest.param({"machine": "aarch64"}, {}, "1.0", id="another-machine"),
+        pytest.param({"pythons": ("3.10",)}, {}, "1.0", id="another-python"),
+        pytest.param({"archs": (Arch.parse("sm90"),)}, {}, "1.0", id="another-gpu"),
+        pytest.param(
+            {"archs": None, "bound": (Arch.parse("sm120"),), "unread": ("ext",)},
+            {},
+            "2.0",
+            id="a-gpu-that-nothing-refuses",
+        ),
+        pytest.param({}, {"constraints": ["torch!=2.10.0"]}, "1.0", id="a-constraint"),
+        pytest.param({}, {"locked": {"ext": "1.0"}}, "1.0", id="a-lock"),
+    ],
+)
+def test_when_a_generated_set_goes_first(
+    change: dict[str, Any], options: dict[str, Any], expected: str
+) -> None:
+    options = {"knowledge": make_knowledge(OLD), "grades": UNREAD, **options}
+    evidence = _evidence(grades=options.pop("grades"))
+    made = _generated(**change)
+    outcome = answer(
+        GENERATED_TEXT, "ext", evidence=evidence, generated=lambda _: (made,), **options
+    )
+    assert pins(outcome)["ext"] == expected
+    assert outcome.tuple_ == (made.as_tuple() if expected == "2.0" else outcome.tuple_)
+
+
+def test_a_generated_set_vouches_for_nothing() -> None:
+    unread = {("ext 2.0", "torch 2.10.0"): "inferred", ("ext 3.0", "torch 2.11.0"): "inferred"}
+    outcome = answer(
+        GENERATED_TEXT,
+        "ext",
+        knowledge=make_knowledge(),
+        evidence=_evidence(grades=unread),
+        generated=lambda _: (_generated(),),
+        prefer="known-good",
+    )
+    assert [(str(pair.extension), pair.grade) for pair in outcome.pairs] == [
+        ("ext 2.0", Grade.DECLARED)
+    ]
+    refused = answer(
+        GENERATED_TEXT,
+        "ext==2.0",
+        knowledge=make_knowledge(make_tuple("torch 2.10.0, ext 2.0", "bad")),
+        evidence=_evidence(),
+        generated=lambda _: (_generated(),),
+        prefer="known-good",
+    )
+    assert refused.verdict == "conflict"
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,14 @@ source = "members of a wheel"
 date = 2026-01-01
 """
 
+SETS = """
+[[root]]
+id = "sglang"
+project = "sglang"
+kind = "pins"
+source = "its metadata"
+date = 2026-01-01
+"""
 NATIVES = """
 [[native]]
 id = "system"
@@ -296,6 +304,7 @@ FILES = {
     "messages.toml": MESSAGES,
     "modules.toml": MODULES,
     "natives.toml": NATIVES,
+    "sets.toml": SETS,
     "abi/load_rules.toml": RULES,
     "preloads.toml": PRELOADS,
     "system_libraries.toml": SYSTEM,

@@ -404,6 +404,7 @@ def make_workspace(index: FakeIndex | str, **options: Any) -> Workspace:
         ),
         overrides={name: tuple(found) for name, found in overrides.items()},
         together=options.get("together") or (lambda _: ()),
+        generated=options.get("generated") or (lambda _: ()),
     )
 
 
@@ -432,6 +433,7 @@ _WORKSPACE = (
     "exclude_newer",
     "overrides",
     "together",
+    "generated",
 )
 
 

@@ -1,0 +1,351 @@
+"""One release as a set on one target: its exact pins, judged by the engine that answers ``why``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import Version
+
+from resolver.compat.target_rules import TargetRules
+from resolver.dataclass import dataclass, field, replace
+from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.evidence.served_archs import DeviceCodeOf
+from resolver.model.artifact import Artifact, Metadata
+from resolver.model.channel import DEFAULT_CHANNEL
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.measured_set import MeasuredSet, SetFinding, SetRoot
+from resolver.model.outcome import Judgement, Outcome
+from resolver.model.reason import Code, Grade, Reason, Severity
+from resolver.model.release import Release
+from resolver.model.stack import TORCH
+from resolver.model.stated import Stated
+from resolver.model.version import public_of
+from resolver.solve.judge import weigh
+from resolver.solve.pinned_stack import StackIndex, StackNames, exact_pins, pinned_closure
+from resolver.solve.request import Request
+from resolver.solve.strategy import attempt
+from resolver.solve.workspace import Workspace
+from resolver.usecase.session import links_of
+
+# A file for this Python or machine was never made: that is no fault of what is pinned.
+_ABSENT = frozenset({Code.PYTHON_UNSUPPORTED, Code.PLATFORM_UNSUPPORTED, Code.GLIBC_TOO_OLD})
+_ORIGIN = "sets"
+_FINDINGS, _LENGTH = 4, 120
+_VERDICTS: Mapping[str, Literal["good", "bad", "unknown"]] = {
+    "accepted": "good",
+    "rejected": "bad",
+    "unknown": "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """There is no set for the target, and why: nothing that is pinned was found to fail."""
+
+    why: str
+
+
+@dataclass(slots=True)
+class SetMeter:
+    """Measures releases on the target of one workspace.
+
+    ``archs`` are the GPUs that are asked about, ``date`` the day that is written down.
+    """
+
+    workspace: Workspace
+    base: KnowledgeBase
+    stack: StackNames
+    archs: tuple[Arch, ...]
+    date: str
+    _views: dict[object, Workspace] = field(default_factory=dict)
+
+    def measure(
+        self, root: SetRoot, version: Version | None, *, default: bool = True
+    ) -> MeasuredSet | Absent:
+        """The set of one release, of the newest that solves without one.
+
+        ``default``: the default index has the release's torch for this CUDA, so that what does
+        not work is a fault of the release, and not of a build that it never named. Raises
+        IndexFailure where an index that counts is silent, DamagedData as reading does.
+        """
+        if root.kind == "newest":
+            return self._newest(root)
+        if version is None:
+            raise ValueError("only the newest set is of no release")
+        keep = frozenset({root.project, *root.beside})
+        here = self._view(keep, frozenset())
+        own = _requirement(root.project, version, root.extras)
+        if own_file(here, root.project, version) is None:
+            return Absent(f"no wheel of {root.project} {version} for Linux {here.target.machine}")
+        if root.kind == "beside":
+            return self._beside(here, root, own)
+        outcome = self._for_cuda(here, [own])
+        aside: frozenset[NormalizedName] = frozenset()
+        while outcome is None:
+            judged = weigh(here, _request([own]))
+            fatal = [r for r in judged.reasons if r.severity is Severity.FATAL]
+            built = frozenset(
+                canonicalize_name(r.subject.name) for r in fatal if r.code is Code.SDIST_ONLY
+            )
+            if not built - aside or root.project in built:
+                return self._failed(here, root, version, judged, default=default)
+            # Without a wheel there are no bytes to look at: the rest is measured.
+            aside |= built
+            here = self._view(keep, aside)
+            outcome = self._for_cuda(here, [own])
+        members = pinned_closure(outcome, {root.project: root.extras}, through_torch=False)
+        sources = self._sources(root, version, aside)
+        return self._found(here, root, outcome, members, sources)
+
+    def _view(self, keep: frozenset[NormalizedName], aside: frozenset[NormalizedName]) -> Workspace:
+        """The workspace over the stack alone; what metadata say is another thing in each."""
+        view = self._views.get((keep, aside))
+        if view is None:
+            index = StackIndex(self.workspace.index, self.stack, keep, aside)
+            view = self._views[keep, aside] = replace(
+                self.workspace, index=index, _metadata={}, _needs={}, _findings={}, _unread={}
+            )
+        return view
+
+    def _sources(
+        self, root: SetRoot, version: Version, aside: frozenset[NormalizedName]
+    ) -> dict[NormalizedName, Version]:
+        """Those that have no wheel and that the release itself pins."""
+        pins = self._pins(root, version)
+        return {name: pins[name] for name in sorted(aside) if name in pins and name in self.stack}
+
+    def _pins(self, root: SetRoot, version: Version) -> dict[NormalizedName, Version]:
+        """What the metadata of a release pin on this target; nothing where they cannot be read."""
+        file = own_file(self.workspace, root.project, version)
+        metadata = None if file is None else self.workspace.metadata(file)
+        if not isinstance(metadata, Metadata):
+            return {}
+        return exact_pins(metadata, self.workspace.target, root.extras)
+
+    def _for_cuda(self, here: Workspace, wanted: list[Requirement]) -> Outcome | None:
+        """The solution with a torch for this very CUDA, where there is one."""
+        outcome = attempt(here, _request(wanted))
+        torch = None if outcome is None else outcome.package(TORCH)
+        if torch is None:
+            return None
+        cuda = here.target.cuda
+        if here.rules.cuda_of(torch.artifact, torch.metadata) == str(cuda):
+            return outcome
+        # What was read goes before a build for this CUDA that was not: then that is asked for.
+        local = Requirement(f"{TORCH}=={public_of(torch.version)}+{cuda.tag}")
+        return attempt(here, _request([*wanted, local]))
+
+    def _beside(self, here: Workspace, root: SetRoot, own: Requirement) -> MeasuredSet | Absent:
+        """Torch with what fits it, project by project in their order: each the newest that does."""
+        outcome = self._for_cuda(here, [own])
+        if outcome is None:
+            judged = weigh(here, _request([own]))
+            return Absent(_why(judged.reasons))
+        torch = outcome.package(root.project)
+        if torch is not None:
+            own = _requirement(root.project, torch.version)
+        chosen: list[Requirement] = []
+        for name in root.beside:
+            wider = attempt(here, _request([own, *chosen, Requirement(name)]))
+            package = None if wider is None else wider.package(name)
+            if wider is not None and package is not None:
+                outcome = wider
+                chosen.append(_requirement(name, package.version))
+        members = {root.project, *(canonicalize_name(each.name) for each in chosen)}
+        members |= pinned_closure(outcome, {root.project: ()}, through_torch=True)
+        return self._found(here, root, outcome, frozenset(members))
+
+    def _newest(self, root: SetRoot) -> MeasuredSet | Absent:
+        """The newest that solves, with the whole of what it requires."""
+        wanted = [
+            Requirement(f"{root.project}{_extras(root.extras)}{root.versions}"),
+            *map(Requirement, root.beside),
+        ]
+        outcome = attempt(self.workspace, _request(wanted))
+        if outcome is None:
+            return Absent(_why(weigh(self.workspace, _request(wanted)).reasons))
+        members = {root.project, TORCH, *root.beside}
+        members |= {p.name for p in outcome.packages if p.name in self.stack.names}
+        libraries = {library.project for library in self.base.facts.libraries}
+        return self._found(self.workspace, root, outcome, frozenset(members - libraries))
+
+    # what was found
+
+    def _found(
+        self,
+        here: Workspace,
+        root: SetRoot,
+        outcome: Outcome,
+        pinned: frozenset[NormalizedName],
+        sources: Mapping[NormalizedName, Version] | None = None,
+    ) -> MeasuredSet | Absent:
+        paired = {pair.extension.name for pair in outcome.pairs}
+        names = {root.project, TORCH}
+        names |= {name for name in pinned if name in self.stack or name in paired}
+        names |= set(root.beside)
+        packages = {p.name: p for p in outcome.packages if p.name in names}
+        torch = packages.get(TORCH)
+        if torch is None:
+            return Absent("nothing of it requires torch")
+        cuda = here.rules.cuda_of(torch.artifact, torch.metadata)
+        if cuda != str(here.target.cuda):
+            return Absent(f"no build of its torch for CUDA {here.target.cuda} fits the rest")
+        pins = [_requirement(package.name, package.version) for package in packages.values()]
+        judged = weigh(here, _request(pins))
+        files = {name: package.artifact for name, package in packages.items()}
+        pairs = {pair.extension.name: pair.grade for pair in outcome.pairs}
+        return self._set(
+            root,
+            public_of(packages[root.project].version),
+            files={name: files[name] for name in sorted(files)},
+            pairs={name: pairs[name] for name in sorted(pairs) if name in files},
+            judged=judged,
+            sources=sources or {},
+        )
+
+    def _failed(
+        self,
+        here: Workspace,
+        root: SetRoot,
+        version: Version,
+        judged: Judgement,
+        *,
+        default: bool,
+    ) -> MeasuredSet | Absent:
+        """A release whose pins do not come together: a bad set, unless files were never made."""
+        fatal = [reason for reason in judged.reasons if reason.severity is Severity.FATAL]
+        never_made = [reason for reason in fatal if reason.code in _ABSENT]
+        if never_made or not default:
+            return Absent(_why(never_made or fatal))
+        pins = self._pins(root, version)
+        if TORCH not in pins:
+            return Absent(_why(fatal))
+        told = {name for reason in fatal for name in reason.names}
+        named = {name: pin for name, pin in pins.items() if name in self.stack or name in told}
+        return MeasuredSet(
+            id=self._id(root, version, here.target.cuda),
+            root=root.id,
+            release=Release(root.project, version),
+            cuda=here.target.cuda,
+            machine=here.target.machine,
+            pythons=(here.target.python_short,),
+            verdict="unknown" if judged.verdict == "unknown" else "bad",
+            grade=judged.grade,
+            date=self.date,
+            packages=dict(sorted({**named, root.project: version}.items())),
+            findings=_findings(fatal),
+        )
+
+    def _set(
+        self,
+        root: SetRoot,
+        version: Version,
+        *,
+        files: Mapping[NormalizedName, Artifact],
+        pairs: Mapping[NormalizedName, Grade],
+        judged: Judgement,
+        sources: Mapping[NormalizedName, Version],
+    ) -> MeasuredSet:
+        target = self.workspace.target
+        rules = TargetRules(self.base.facts, target)
+        code = DeviceCodeOf(
+            known=self.base.facts,
+            target=target,
+            evidence=links_of(self.workspace),
+            files=files,
+            extensions=pairs,
+            codes={name: rules.codes_of(artifact) for name, artifact in files.items()},
+        )
+        unread = code.unread()
+        served = code.served(self.archs)
+        return MeasuredSet(
+            id=self._id(root, version, target.cuda),
+            root=root.id,
+            release=Release(root.project, version),
+            cuda=target.cuda,
+            machine=target.machine,
+            pythons=(target.python_short,),
+            verdict=_VERDICTS[judged.verdict],
+            grade=judged.grade,
+            date=self.date,
+            packages=dict(
+                sorted({**sources, **{name: file.version for name, file in files.items()}}.items())
+            ),
+            sources=tuple(sources),
+            channels={
+                name: artifact.channel
+                for name, artifact in files.items()
+                if artifact.channel != DEFAULT_CHANNEL
+            },
+            pairs=pairs,
+            archs=None if unread else served,
+            bound=served if unread else (),
+            unread=unread,
+            findings=_findings(reason for reason in judged.reasons if _is_told(reason, files)),
+        )
+
+    def _id(self, root: SetRoot, version: Version, cuda: CudaVersion) -> str:
+        same = str(root.id) == str(root.project)
+        name = str(root.id) if same else f"{root.id}-{root.project}"
+        return f"{name}-{version}-{cuda.tag}-{self.workspace.target.machine}"
+
+
+def own_file(workspace: Workspace, project: NormalizedName, version: Version) -> Artifact | None:
+    """The file of a release that the target takes; None where it takes none."""
+    group = workspace.catalog(project).group(version)
+    return next(iter(group), None)
+
+
+def _is_told(reason: Reason, files: Collection[str]) -> bool:
+    """What speaks against a file of the set, or against its metadata.
+
+    What the machine must have is no fault of a set: the one that was imagined has nothing.
+    """
+    if reason.severity is Severity.FATAL:
+        return True
+    counts = reason.severity is Severity.DEGRADED or reason.code is Code.METADATA_MISMATCH
+    return counts and reason.subject.name in files and reason.code is not Code.NO_DEVICE_CODE
+
+
+def _findings(reasons: Iterable[Reason]) -> tuple[SetFinding, ...]:
+    """The first of them in short; ``why`` tells them all."""
+    found = (
+        SetFinding(
+            code=reason.code,
+            severity=reason.severity,
+            subject=str(reason.subject),
+            needs=_short(reason.needs),
+            found=_short(reason.found),
+        )
+        for reason in reasons
+    )
+    return tuple(dict.fromkeys(found))[:_FINDINGS]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 4].rstrip()} ..."
+
+
+def _why(reasons: Iterable[Reason]) -> str:
+    for reason in reasons:
+        if reason.severity is Severity.FATAL:
+            return f"{reason.subject} needs {reason.needs}; found: {reason.found}"
+    return "its pins do not come together"
+
+
+def _request(requirements: Iterable[Requirement]) -> Request:
+    return Request(
+        requirements=tuple(Stated(each, _ORIGIN) for each in requirements), prefer="newest"
+    )
+
+
+def _requirement(project: str, version: Version | str, extras: Iterable[str] = ()) -> Requirement:
+    return Requirement(f"{project}{_extras(extras)}=={version}")
+
+
+def _extras(extras: Iterable[str]) -> str:
+    listed = ",".join(extras)
+    return f"[{listed}]" if listed else ""
