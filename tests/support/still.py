@@ -16,7 +16,7 @@ NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
 
 
 def still_world(
-    directory: Path = Path("/nowhere"),
+    directory: Path = Path("/dev/null/nowhere"),  # where nobody can make anything, root neither
     *,
     environ: Mapping[str, str] | None = None,
     accelerator: Callable[[Knowledge], Accelerator] = lambda _: Accelerator(),
