@@ -37,16 +37,37 @@ def find_passed_over(
     """What is newer than an answer within what was asked for; empty where nothing is.
 
     The newest release of each request and, where no file of it is for the machine, the newest that
-    has one. Cost: one search for each such release that no file, pin or set explains. Raises
-    IndexFailure.
+    has one; of torch also where another package brought it. Cost: one search for each such release
+    that no file, pin or set explains, none for that torch. Raises IndexFailure.
     """
     problem = base_problem(workspace, request, roots_of(workspace, request))
     roots = [need for need in problem.roots if isinstance(need, Wanted) and need.extra is None]
-    return tuple(
-        PassedOver(release=release, why=why)
+    found = [
+        each
         for root in roots[:_MOST]
-        for release, why in _of_root(workspace, request, problem, root, outcome)
-        if why
+        for each in _of_root(workspace, request, problem, root, outcome)
+    ]
+    if all(root.project != TORCH for root in roots):
+        found += _of_torch(workspace, request, problem, outcome)
+    return tuple(PassedOver(release=release, why=why) for release, why in found if why)
+
+
+def pins_left_behind(workspace: Workspace, request: Request, outcome: Outcome) -> int:
+    """How many packages the existing lock holds at a release of which there is a newer one.
+
+    Those that were asked for, and torch, have their own line. Whether the newer ones fit was not
+    asked. Cost: none but of pages that were read anyway.
+    """
+    problem = base_problem(workspace, request, roots_of(workspace, request))
+    own = {need.project for need in problem.roots if isinstance(need, Wanted)} | {TORCH}
+    read = workspace.catalogs()
+    return sum(
+        next(_newer(workspace, problem, Wanted(name, SpecifierSet(), None, ""), outcome), None)
+        is not None
+        for package in outcome.packages
+        if (name := package.artifact.name) not in own
+        and name in read
+        and request.locked.get(name) == package.artifact.version
     )
 
 
@@ -75,6 +96,27 @@ def _of_root(
         why = _why(workspace, problem, root, file.version, outcome) if unread is None else None
         yield file.release, why if unread is None else _line(unread, file.release)
         return
+
+
+def _of_torch(
+    workspace: Workspace, request: Request, problem: Problem, outcome: Outcome
+) -> Iterator[tuple[Release, str | None]]:
+    """The newest torch, where nobody asked for one: what holds the older one is known already."""
+    root = Wanted(TORCH, SpecifierSet(), None, "what torch there is")
+    newer = _newer(workspace, problem, root, outcome)
+    newest = next(newer, None)
+    if newest is None:
+        return
+    unfit = _unfit(workspace, root, newest)
+    if unfit is not None:
+        yield Release(TORCH, newest), _line(unfit, Release(TORCH, newest))
+        tried = (_for_machine(workspace, root, public) for public in islice(newer, _MOST_TRIED))
+        file = next(filter(None, tried), None)
+        if file is None:
+            return
+        newest = file.version
+    why = _misfit(workspace, problem, root, newest, outcome) or _pinned(request, root, outcome)
+    yield Release(TORCH, newest), why
 
 
 def _newer(

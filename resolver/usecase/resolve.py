@@ -14,6 +14,7 @@ from resolver.dataclass import dataclass, replace
 from resolver.lockfile.lock import Lock
 from resolver.model.artifact import Artifact
 from resolver.model.outcome import Change, Conflict, Outcome, Package, Pair
+from resolver.model.plural import counted
 from resolver.model.reason import Reason
 from resolver.model.stated import Stated
 from resolver.model.target import Target
@@ -145,10 +146,13 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
             notes = (*sources, *outcome.notes)
             outcome = replace(outcome, relaxations=relaxations, notes=notes)
         if outcome.verdict == "solved":
-            from resolver.solve.passed_over import find_passed_over
+            from resolver.solve.passed_over import find_passed_over, pins_left_behind
 
             newer = probe(find_passed_over, workspace, wish, outcome) or ()
             outcome = replace(outcome, passed_over=newer)
+            behind = probe(pins_left_behind, workspace, wish, outcome) if wish.locked else 0
+            if behind:
+                outcome = replace(outcome, notes=(*outcome.notes, _behind(behind)))
         if workspace.builder.hash_of is not None:
             outcome = _with_hashes(outcome, workspace.builder.hash_of)
     outcome = replace(outcome, notes=(*request.notes, *outcome.notes))
@@ -161,6 +165,15 @@ def resolve(session: Session, request: ResolveRequest) -> ResolveResult:
         changes = tuple(_changes(request.before, after))
     day = session.world.now().date()
     return ResolveResult(outcome=outcome, lock=lock, day=day, changes=changes)
+
+
+def _behind(count: int) -> str:
+    had = "has" if count == 1 else "have"
+    frees = "frees it" if count == 1 else "frees them"
+    return (
+        f"{counted(count, 'other package')} that the existing lock pins {had} newer releases, "
+        f"which may not fit; --upgrade {frees}"
+    )
 
 
 def _changes(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resolver.model.host_need import BYTES, CUDA, HostNeed
-from resolver.solve.passed_over import find_passed_over
+from resolver.solve.passed_over import find_passed_over, pins_left_behind
 from resolver.solve.strategy import resolve
 from tests.support.fakes import (
     FakeEvidence,
@@ -106,7 +106,10 @@ TOO_NEW = make_reason(
             "d 1.0 needs torch==1.0\naa 1.0\naa 2.0\nc 1.0\nc 2.0\ntorch 1.0\ntorch 2.0",
             ["a", "b", "d", "aa<2"],
             {},
-            ["a 2.0: it requires torch==2.0; d 1.0 requires torch==1.0"],
+            [
+                "a 2.0: it requires torch==2.0; d 1.0 requires torch==1.0",
+                "torch 2.0: d 1.0 requires torch==1.0",
+            ],
             id="of-several-what-torch-must-be",
         ),
         pytest.param(
@@ -125,8 +128,33 @@ TOO_NEW = make_reason(
                     needs={"torch 2.0": (HostNeed(CUDA, "13.2", "torch 2.0", TOO_NEW),)}
                 )
             },
-            ["a 2.0: cuda-mismatch (torch 2.0): needs a build for CUDA 12; found one for CUDA 13"],
+            [
+                "a 2.0: cuda-mismatch (torch 2.0): needs a build for CUDA 12; "
+                "found one for CUDA 13",
+                "torch 2.0: cuda-mismatch: needs a build for CUDA 12; found one for CUDA 13",
+            ],
             id="what-the-older-release-itself-brings-is-no-reason",
+        ),
+        pytest.param(
+            "a 1.0 needs torch<1.5\ntorch 1.0\ntorch 1.6\ntorch 2.0",
+            ["a"],
+            {
+                "rules": FakeRules(
+                    needs={"torch 2.0": (HostNeed(CUDA, "13.2", "torch 2.0", TOO_NEW),)}
+                )
+            },
+            [
+                "torch 2.0: cuda-mismatch: needs a build for CUDA 12; found one for CUDA 13",
+                "torch 1.6: a 1.0 requires torch<1.5",
+            ],
+            id="torch-that-nobody-asked-for",
+        ),
+        pytest.param(
+            "a 1.0 needs torch\ntorch 1.0\ntorch 2.0",
+            ["a"],
+            {"locked": {"torch": "1.0"}},
+            ["torch 2.0: the existing lock pins 1.0; --upgrade-package frees it"],
+            id="torch-that-the-lock-pins",
         ),
         pytest.param(
             "a 2.0 needs c==2.0\na 1.0 needs c\nc 1.0\nc 2.0",
@@ -177,3 +205,15 @@ def test_why(text: str, asked: list[str], options: dict[str, Any], expected: lis
     assert outcome.verdict == "solved"
     found = find_passed_over(workspace, request, outcome)
     assert [f"{each.release}: {each.why}" for each in found] == expected
+
+
+def test_pins_with_newer_releases_are_counted() -> None:
+    workspace = make_workspace(
+        "a 1.0 needs b | c | d | torch\na 2.0\nb 1.0\nb 2.0\nc 1.0\nc 2.0rc1\nd 1.0\nd 2.0\n"
+        "torch 1.0\ntorch 2.0"
+    )
+    locked = {"a": "1.0", "b": "1.0", "c": "1.0", "torch": "1.0"}
+    request = make_request("a", locked=locked)
+    outcome = resolve(workspace, request)
+    # Of b alone: a and torch have their own lines, c has a pre-release, d was not pinned.
+    assert pins_left_behind(workspace, request, outcome) == 1
