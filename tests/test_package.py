@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from resolver.render.contract import MODELS
+from resolver.render.site import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD_BACKEND = importlib.util.find_spec("hatchling") is not None
@@ -93,6 +94,8 @@ def test_everything_is_shipped_inside_the_package(wheel: Path) -> None:
         if path.is_file() and not path.name.startswith(".")
     }
     assert expected <= names
+    assets = {f"resolver/render/site_assets/{name}" for name in ASSETS}
+    assert {"resolver/_docs/reasons.md", *assets} <= names
     top = {name.split("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"abilock", "resolver"}
 
@@ -100,6 +103,9 @@ def test_everything_is_shipped_inside_the_package(wheel: Path) -> None:
 def test_the_build_puts_knowledge_inside_the_package() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = document["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {"knowledge": "resolver/_knowledge"}
+    assert wheel["force-include"] == {
+        "knowledge": "resolver/_knowledge",
+        "docs/reasons.md": "resolver/_docs/reasons.md",
+    }
     assert wheel["packages"] == ["resolver", "abilock"]
     assert document["project"]["scripts"] == {"abilock": "resolver.cli.main:main"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from resolver.model.knowledge import CudaRelease, Gpu, KnownTuple
 from resolver.model.reason import Grade
@@ -38,16 +38,15 @@ def _gpus(site: Site) -> Markup:
         ),
         table(
             "GPUs and their compute capability",
-            ("GPU", "Other names", "Capability", "Architecture", "CUDA"),
+            ("GPU", "Capability", "CUDA", "Other names"),
             [
                 (
                     tag("a", gpu.names[0], href=f"index.html#gpu={gpu.id}"),
+                    tag("span", f"{gpu.arch.capability} ", code(str(gpu.arch)), class_="nowrap"),
+                    tag("span", _cuda_of(gpu, site.cudas), class_="nowrap"),
                     ", ".join(gpu.names[1:]),
-                    gpu.arch.capability,
-                    code(str(gpu.arch)),
-                    _cuda_of(gpu, site.cudas),
                 )
-                for gpu in site.gpus
+                for gpu in newest_first(site.gpus)
             ],
         ),
         tag("h2", "CUDA releases"),
@@ -67,6 +66,11 @@ def _gpus(site: Site) -> Markup:
             ],
         ),
     )
+
+
+def newest_first(gpus: Iterable[Gpu]) -> list[Gpu]:
+    """GPUs as people look for them: the newest architecture first, each in the database's order."""
+    return sorted(gpus, key=lambda gpu: gpu.arch, reverse=True)
 
 
 def _cuda_of(gpu: Gpu, releases: tuple[CudaRelease, ...]) -> str:
@@ -140,7 +144,13 @@ def _about(site: Site) -> Markup:
     picks = sum(map(len, picker.cells.values()))
     rows: list[tuple[str, Child]] = [
         ("Picks", f"{picks:,}, with {len(picker.answers):,} different answers"),
-        ("GPUs", ", ".join(f"{place.arch} on {place.machine}" for place in picker.places)),
+        *(
+            (
+                f"GPUs on {machine}",
+                ", ".join(str(place.arch) for place in picker.places if place.machine == machine),
+            )
+            for machine in dict.fromkeys(place.machine for place in picker.places)
+        ),
         ("CUDA", ", ".join(map(str, picker.cudas))),
         ("Python", ", ".join(picker.pythons)),
         ("glibc", f"{picker.glibc}, that of Ubuntu 22.04"),

@@ -10,6 +10,7 @@ from resolver.compat.gpu_name import normalize_gpu_name
 from resolver.model.site import Choice, Picker, Site
 from resolver.render.markup import Child, Markup, join, plain, tag
 from resolver.render.site_layout import page, release_path
+from resolver.render.site_lists import newest_first
 
 # GPUs that are one click away; the others are typed.
 _COMMON = ("rtx-4090", "rtx-5090", "a100", "l40s", "h100", "b200", "gb10")
@@ -196,7 +197,11 @@ def _gpu(site: Site) -> Markup:
             placeholder="RTX 5090, H100, sm_90",
             aria_describedby="gpu-said",
         ),
-        tag("datalist", [tag("option", value=gpu.names[0]) for gpu in site.gpus], id="gpus"),
+        tag(
+            "datalist",
+            [tag("option", value=gpu.names[0]) for gpu in newest_first(site.gpus)],
+            id="gpus",
+        ),
         tag("p", id="gpu-said", class_="soft"),
         tag(
             "div",

@@ -18,6 +18,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.render.site import ASSETS, site_files
 from resolver.usecase.site_folder import write_folder
 from tests.site.conftest import Written
+from tests.site.test_hostile import hostile
 from tests.support.browser import Page, browsing, find_chromium
 
 CHROMIUM = find_chromium()
@@ -96,6 +97,22 @@ def test_every_kind_of_page(tab: Page, written: Written) -> None:
         assert tab.run(f"{ROOT}.scrollWidth <= {ROOT}.clientWidth"), name
     if axe is None:
         pytest.skip("no axe-core here: pip install axe-core-python")
+
+
+def test_hostile_pages_stay_pages(tab: Page, written: Written, tmp_path: Path) -> None:
+    write_folder(tmp_path / "site", site_files(hostile(written.site)))
+    tab.look(width=360)
+    names = sorted((tmp_path / "site" / "release").iterdir())
+    for page in (
+        *names,
+        *(tmp_path / "site" / n for n in ("index.html", "sets.html", "releases.html")),
+    ):
+        tab.open(page.as_uri())
+        if page.name == "index.html":
+            tab.until("document.body.dataset.ready === 'yes'")
+        assert tab.faults == [], page
+        assert tab.run("document.images.length") == 0, page
+        assert tab.run(f"{ROOT}.scrollWidth <= {ROOT}.clientWidth"), page
 
 
 def violations(tab: Page, options: str) -> list[tuple[str, list[str]]]:

@@ -16,7 +16,8 @@ from resolver.render.site_markdown import markdown
 from resolver.render.site_picker import script
 from tests.site.conftest import Reader, Written
 
-HOSTILE = "</script><img src=x onerror=alert(1)>\"'&lt;\x00\u202e\ud800 [x](javascript:y)"
+WIDE = "x" * 200
+HOSTILE = f"{WIDE}</script><img src=x onerror=alert(1)>\"'&lt;\x00\u202e\ud800 [x](javascript:y)"
 TEXTS = st.one_of(
     st.text(max_size=30), st.sampled_from([HOSTILE, "</title>", "<!--", "&#60;", "`"])
 )

@@ -153,8 +153,8 @@
     const pins = rows.map(([name, version]) => `${name}==${version}`).join("\n");
     const degraded = reasons.filter((one) => one.severity === "degraded");
     const warnings = reasons.filter((one) => one.severity !== "degraded");
-    const headline = `Solved: ${rows.length === 1 ? "1 package" : `${rows.length} packages`}`;
-    draw("yes", "✓", degraded.length ? `${headline}, a part of which does not work` : headline, pick,
+    const count = rows.length === 1 ? "1 package" : `${rows.length} packages`;
+    draw("yes", "✓", `Solved${degraded.length ? ", degraded" : ""}: ${count}`, pick,
       make("p", { class: "badges" },
         answer.grade ? ["Known by its pairs: ", badge(answer.grade)] : "No package of it links with torch: nothing binary has to agree.",
         degraded.length ? [" ", mark("no", "!", "degraded")] : null,
