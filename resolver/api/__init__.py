@@ -33,6 +33,7 @@ from resolver.api.files import (
     sync,
 )
 from resolver.api.machine import describe_machine, find_target, open_session, site
+from resolver.api.targets import resolve_targets
 from resolver.errors import AbilockError, DamagedData, IndexFailure, UsageError
 from resolver.model.options import IndexOptions, PlatformOptions, TargetOptions
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from resolver.usecase.inspect import InspectResult
     from resolver.usecase.matrix import MatrixResult
     from resolver.usecase.resolve import ResolveResult
+    from resolver.usecase.resolve_targets import TargetsResult
     from resolver.usecase.session import Session
     from resolver.usecase.site import SiteResult
     from resolver.usecase.sync import SyncResult
@@ -82,6 +84,7 @@ __all__ = [
     "SyncResult",
     "Target",
     "TargetOptions",
+    "TargetsResult",
     "UsageError",
     "WhyResult",
     "World",
@@ -99,6 +102,7 @@ __all__ = [
     "matrix",
     "open_session",
     "resolve",
+    "resolve_targets",
     "site",
     "sync",
     "why",
@@ -125,6 +129,7 @@ _LAZY = {
     "SiteResult": "resolver.usecase.site",
     "SyncResult": "resolver.usecase.sync",
     "Target": "resolver.model.target",
+    "TargetsResult": "resolver.usecase.resolve_targets",
     "WhyResult": "resolver.usecase.why",
     "World": "resolver.usecase.world",
 }

@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 import typer
 
 from resolver import api
+from resolver.api.targets import SolveKeywords
 from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
 from resolver.cli.write_lock import Format as Format
 from resolver.cli.write_lock import Place
+from resolver.errors import UsageError
 from resolver.model.options import IndexOptions, TargetOptions
 
 
@@ -78,6 +80,18 @@ FormatOption = Annotated[
 def resolve(
     requirement: RequirementArgument = None,
     target: TargetOptions = TargetOptions(),
+    target_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--target",
+            metavar="FILE",
+            help="A lock for each [[target]] of a TOML file: pylock.NAME.toml.",
+        ),
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="With --target: write the others where one has none."),
+    ] = False,
     requirement_file: FileOption = None,
     constraint: ConstraintOption = None,
     override: OverrideOption = None,
@@ -122,22 +136,36 @@ def resolve(
     place = Place(
         output=output, command="abilock resolve", dry_run=dry_run, check=check, format=format
     )
+    requirements = [*(requirement or ()), *(requirement_file or ())]
+    solve = SolveKeywords(
+        constraints=constraint or (),
+        overrides=override or (),
+        prefer=None if prefer is None else _PREFERENCES[prefer],
+        tuples=not no_tuples,
+        strict=strict,
+        pre=pre,
+        exclude_newer=exclude_newer,
+        upgrade=True if upgrade else upgrade_package or (),
+        fetch_hashes=fetch_hashes,
+        allow_sdist=allow_sdist,
+    )
+    if target_file is not None:
+        from resolver.cli.resolve_targets import resolve_targets
+
+        resolve_targets(
+            target_file,
+            requirements,
+            target,
+            index,
+            place,
+            solve,
+            keep_going=keep_going,
+            verbose=verbose,
+        )
+        return
+    if keep_going:
+        raise UsageError("--keep-going is for several targets", hint="name them by --target FILE")
     place.check_usable()
     with opened(index) as session:
-        answer = api.resolve(
-            [*(requirement or ()), *(requirement_file or ())],
-            target=target,
-            session=session,
-            constraints=constraint or (),
-            overrides=override or (),
-            prefer=None if prefer is None else _PREFERENCES[prefer],
-            tuples=not no_tuples,
-            strict=strict,
-            pre=pre,
-            exclude_newer=exclude_newer,
-            keep=output,
-            upgrade=True if upgrade else upgrade_package or (),
-            fetch_hashes=fetch_hashes,
-            allow_sdist=allow_sdist,
-        )
+        answer = api.resolve(requirements, target=target, session=session, keep=output, **solve)
     place.conclude(answer, verbose=verbose)

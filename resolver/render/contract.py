@@ -302,6 +302,24 @@ class CheckModel(_Model):
     forks_left: int = 0
 
 
+class TargetAnswerModel(_Model):
+    """One target of a file: ``answer`` is the document of ``resolve``, null on an ``error``."""
+
+    name: str
+    lock: str
+    verdict: Literal["solved", "conflict", "unknown", "error"]
+    answer: ResolveModel | None
+    error: str | None
+
+
+class ResolveTargetsModel(_Model):
+    """``abilock resolve --target FILE --format json``."""
+
+    version: Literal[1] = 1
+    verdict: Literal["solved", "incomplete"]
+    targets: list[TargetAnswerModel]
+
+
 class SyncModel(_Model):
     """``abilock sync --format json``; ``check`` is null where nothing was installed."""
 
@@ -317,6 +335,7 @@ class SyncModel(_Model):
 
 MODELS: dict[str, type[BaseModel]] = {
     "resolve": ResolveModel,
+    "resolve-targets": ResolveTargetsModel,
     "why": WhyModel,
     "matrix": MatrixModel,
     "knowledge-list": KnowledgeListModel,

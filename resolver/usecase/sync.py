@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, urlsplit, urlunsplit
 
 from packaging.pylock import Pylock
 from packaging.utils import canonicalize_name
@@ -27,12 +25,11 @@ from resolver.model.target import Target
 from resolver.model.version import parse_version
 from resolver.usecase.answer import Answer
 from resolver.usecase.check import CheckResult, check_environment
+from resolver.usecase.installer_environ import installer_environ
 from resolver.usecase.session import Session
 
 if TYPE_CHECKING:
     from resolver.host.installer import Installer, Kind
-    from resolver.index.index_source import IndexSource
-    from resolver.index.settings import Settings
 
 # What installs stays, where the lock says nothing of it.
 _TOOLS = frozenset({"pip", "setuptools", "wheel", "uv"})
@@ -134,7 +131,7 @@ def plan_sync(session: Session, request: SyncRequest) -> SyncPlan:
         installer=_installer(session, request, python),
         changes=tuple(_changes(lock, environment)),
         reasons=tuple(_reasons(session, request, lock, environment)),
-        environ=_environ(session),
+        environ=installer_environ(session),
         offline=session.offline,
     )
 
@@ -368,48 +365,3 @@ def _require(plan: SyncPlan, code: int) -> None:
             "part of the lock",
             hint="what it printed says why; mend that and run sync once more",
         )
-
-
-def _environ(session: Session) -> dict[str, str]:
-    """The user's environment, with the indexes and passwords of all settings.
-
-    They are for uv and pip alone, and are printed nowhere.
-    """
-    settings = session.settings
-    # uv warns of what it calls experimental, and that is what is wanted.
-    environ = {**session.world.environ, "UV_PREVIEW_FEATURES": "pylock"}
-    default = None if settings.default is None else _address(settings.default, settings)
-    others = [
-        address
-        for source in (*settings.named, *settings.extra)
-        if (address := _address(source, settings)) is not None
-    ]
-    if default is not None:
-        environ |= {"UV_DEFAULT_INDEX": default, "PIP_INDEX_URL": default}
-    if others:
-        environ |= {"UV_INDEX": " ".join(others), "PIP_EXTRA_INDEX_URL": " ".join(others)}
-    links = [a for s in settings.find_links if (a := _address(s, settings)) is not None]
-    if links:
-        environ |= {"UV_FIND_LINKS": ",".join(links), "PIP_FIND_LINKS": " ".join(links)}
-    if settings.ca_file is not None:
-        environ |= {"SSL_CERT_FILE": str(settings.ca_file), "PIP_CERT": str(settings.ca_file)}
-    return environ
-
-
-def _address(source: IndexSource, settings: Settings) -> str | None:
-    """An address with its password, as uv and pip take it; None for the public index."""
-    from resolver.index.credential import Credentials
-    from resolver.index.keyring import ask_keyring
-
-    if source.url is None:
-        return None
-    if "://" not in source.url:
-        return Path(source.url).absolute().as_uri()
-    known = Credentials(settings.credentials, None, ask_keyring if settings.keyring else None)
-    basic = known.authorization(source.url)
-    if basic is None:
-        return source.url
-    user, _, password = base64.b64decode(basic.partition(" ")[2]).decode().partition(":")
-    parts = urlsplit(source.url)
-    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
-    return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
