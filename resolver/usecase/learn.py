@@ -126,7 +126,8 @@ def _learn_wheels(
             found = read_facts(connection, artifact, full=full)
             facts[artifact.sha256] = found
             tell(f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes")
-            pack.write(project, [fact for fact in facts.values() if fact is not None])
+            read = [fact for fact in facts.values() if fact is not None]
+            pack.write(project, read, day=_today(session))
     tell(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
 
 

@@ -9,7 +9,7 @@ from resolver.evidence.knowledge_base import KnowledgeBase
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
 _HEAD = """\
-| project | wheels | x86_64 | aarch64 | with device code | read |
+| project | wheels | x86_64 | aarch64 | device code read | on |
 | --- | ---: | ---: | ---: | ---: | --- |
 """
 _MARKS = ("<!-- evidence: made by python -m tests.evidence.table -->\n", "<!-- end -->\n")
