@@ -94,10 +94,9 @@ def build_wheels(
     ):
         if session.offline:
             raise UsageError("reading wheels needs their index", hint="allow the network")
-        store.take(journal.readings.values())
-        if journal.readings:
-            tell(f"Kept from the run before: {counted(len(journal.readings), 'wheel')}.")
-        journal.clear()
+        if before := list(journal.readings.values()):
+            tell(f"Kept from the run before: {counted(len(before), 'wheel')}.")
+            _put_away(journal, store, before)
         day = session.world.now().date().isoformat()
         tasks = [
             Task(artifact=artifact, small=small, most=most, day=day)
@@ -111,11 +110,15 @@ def build_wheels(
             if reading.unreached is None:
                 journal.add(reading)
             if run.ends(reading.project):
-                of_project = [r for r in journal.readings.values() if r.project == reading.project]
-                store.take(of_project)
-        store.take(journal.readings.values())
-        journal.clear()
+                _put_away(journal, store, journal.of(reading.project))
     return replace(run.outcome, held=sum(len(store.pack.held(project)) for project in projects))
+
+
+def _put_away(journal: Journal, store: _Store, readings: Sequence[Reading]) -> None:
+    """From the journal into the data files: these first, so that a kill between finds both."""
+    if readings:
+        store.take(readings)
+        journal.settle(readings)
 
 
 def _requirement(text: str) -> Requirement:

@@ -82,26 +82,27 @@ class Journal:
     """
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._path = directory / JOURNAL
+        self._seen: set[str] = set()
         self.readings: dict[str, Reading] = {}
 
     def __enter__(self) -> Self:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise _failure(self._path, error) from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._descriptor)
-            raise UsageError(
-                f"another process reads wheels into {self._path.parent}", hint="let it end"
-            ) from error
-        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._load()
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise UsageError(
+                f"another process reads wheels into {self._directory}", hint="let it end"
+            ) from error
         except BaseException:
-            os.close(self._descriptor)
+            os.close(self._lock)
             raise
         return self
 
@@ -114,29 +115,39 @@ class Journal:
         if not self.readings:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
+        os.close(self._lock)
 
     def _load(self) -> None:
         """Take the whole lines; the last one is cut off where the process ended in it."""
+        self._open()
         body = read_regular(self._path, most=_MOST)
         whole = body.rfind(b"\n") + 1
         for number, line in enumerate(body[:whole].decode("utf-8").splitlines(), 1):
             try:
                 reading = Reading.of_line(line)
             except (ValueError, KeyError, TypeError) as error:
+                os.close(self._descriptor)
                 raise KnowledgeError(
                     f"{self._path}: line {number} is no reading: {error}",
                     hint="remove the file: what it held is read again",
                 ) from error
             self.readings.setdefault(reading.sha256, reading)
         os.ftruncate(self._descriptor, whole)
-        os.lseek(self._descriptor, whole, os.SEEK_SET)
+        self._seen = set(self.readings)
+
+    def _open(self) -> None:
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._descriptor = os.open(self._path, flags, 0o666)
+        except OSError as error:
+            raise _failure(self._path, error) from error
 
     def add(self, reading: Reading) -> bool:
-        """Keep a reading, on disk when this returns; False where one of the file is kept already.
+        """Keep a reading, on disk when this returns; False where the file was read already.
 
         Raises DiskFailure.
         """
-        if reading.sha256 in self.readings:
+        if reading.sha256 in self._seen:
             return False
         data = reading.to_line().encode()
         try:
@@ -145,14 +156,25 @@ class Journal:
             os.fsync(self._descriptor)
         except OSError as error:
             raise _failure(self._path, error) from error
+        self._seen.add(reading.sha256)
         self.readings[reading.sha256] = reading
         return True
 
-    def clear(self) -> None:
-        """Forget all: it is in the data files."""
-        os.ftruncate(self._descriptor, 0)
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        self.readings.clear()
+    def of(self, project: NormalizedName) -> list[Reading]:
+        """The readings of a project."""
+        return [each for each in self.readings.values() if each.project == project]
+
+    def settle(self, readings: Iterable[Reading]) -> None:
+        """Drop what is in the data files; that it was read stays known. Raises DiskFailure."""
+        for reading in readings:
+            del self.readings[reading.sha256]
+        rest = "".join(reading.to_line() for reading in self.readings.values())
+        try:
+            replace_file(self._path, rest.encode())
+        except OSError as error:
+            raise _failure(self._path, error) from error
+        os.close(self._descriptor)
+        self._open()
 
 
 def _failure(path: Path, error: OSError) -> DiskFailure:

@@ -244,7 +244,12 @@ def test_a_journal_loses_a_line_that_was_cut_off_and_no_other(tmp_path: Path) ->
         journal.add(reading("c", refused="why"))
     with Journal(tmp_path) as journal:
         assert [row.refused for row in journal.readings.values()] == ["why", "why"]
-        journal.clear()
+        journal.settle(list(journal.readings.values())[:1])
+        assert not journal.add(reading("a", refused="it was read"))
+    with Journal(tmp_path) as journal:
+        assert list(journal.readings) == ["c" * 64]
+        journal.settle(journal.of(KERNEL))
+        assert path.read_bytes() == b""
     assert not path.exists()
 
 
