@@ -11,6 +11,7 @@ from resolver.dataclass import dataclass
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import CudaRelease, Gpu, KnownTuple
 from resolver.model.matrix import Matrix
+from resolver.model.measured_set import MeasuredSet, NoSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +66,18 @@ class MatrixPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelFile:
-    """One file that was read. ``day`` and ``source`` are of its record, where there is one."""
+    """One file that was read, on the day ``read_on`` where that was written down.
+
+    ``recorded`` (a day), ``channel`` and ``source`` are of its record, where there is one.
+    """
 
     filename: str
     sha256: str
     size: int
     depth: str
     channel: str | None = None
-    day: str | None = None
+    read_on: str | None = None
+    recorded: str | None = None
     uploaded: str | None = None
     source: str | None = None
 
@@ -184,6 +189,16 @@ class ReasonPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetsPage:
+    """The generated sets of one root, oldest release first, and the releases that are none."""
+
+    root: str
+    source: str
+    sets: tuple[MeasuredSet, ...]
+    skipped: tuple[NoSet, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """The whole map. ``day`` is that of the newest fact, ``digest`` the database's sha256."""
 
@@ -198,4 +213,5 @@ class Site:
     gpus: tuple[Gpu, ...]
     cudas: tuple[CudaRelease, ...]
     tuples: tuple[KnownTuple, ...]
+    sets: tuple[SetsPage, ...]
     libraries: Mapping[str, tuple[str, ...]]

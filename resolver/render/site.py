@@ -13,6 +13,7 @@ from resolver.render.site_picker import picker_files
 from resolver.render.site_reason import reason_files
 from resolver.render.site_release import release_files
 from resolver.render.site_search import search_files
+from resolver.render.site_sets import sets_files
 
 ASSETS = ("site.css", "theme.js", "site.js", "picker.js", "search.js")
 
@@ -27,5 +28,6 @@ def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
     yield from matrix_files(site)
     yield from release_files(site)
     yield from reason_files(site)
+    yield from sets_files(site)
     yield from list_files(site)
     yield from search_files(site)

@@ -32,6 +32,12 @@ _NAVIGATION = (
     ("reasons.html", "Reasons"),
     ("about.html", "About"),
 )
+_PARENTS = {
+    "release": "releases.html",
+    "matrix": "matrices.html",
+    "sets": "sets.html",
+    "reason": "reasons.html",
+}
 SIGNS = {
     Grade.RAN: "\N{BLACK STAR}",
     Grade.MEASURED: "\N{BLACK CIRCLE}",
@@ -58,13 +64,7 @@ def page(
 ) -> tuple[str, bytes]:
     """A whole page at ``path``; ``scripts`` are files of the site, loaded after the page."""
     root = "../" * path.count("/")
-    here = (
-        path
-        if "/" not in path
-        else {"release": "releases.html", "matrix": "matrices.html"}.get(
-            path.partition("/")[0], "reasons.html"
-        )
-    )
+    here = _PARENTS.get(path.partition("/")[0], path)
     links = [
         tag(
             "li",
@@ -153,8 +153,13 @@ def scroll(label: str, *children: Child) -> Markup:
     return tag("div", *children, class_="scroll", role="region", aria_label=label, tabindex="0")
 
 
-def table(caption: str, heads: Sequence[Child], rows: Sequence[Sequence[Child]]) -> Markup:
-    """A table whose first column heads its rows."""
+def table(
+    caption: str,
+    heads: Sequence[Child],
+    rows: Sequence[Sequence[Child]],
+    ids: Sequence[str] = (),
+) -> Markup:
+    """A table whose first column heads its rows; ``ids`` are those of the rows."""
     return scroll(
         caption,
         tag(
@@ -164,8 +169,13 @@ def table(caption: str, heads: Sequence[Child], rows: Sequence[Sequence[Child]])
             tag(
                 "tbody",
                 [
-                    tag("tr", tag("th", row[0], scope="row"), [tag("td", cell) for cell in row[1:]])
-                    for row in rows
+                    tag(
+                        "tr",
+                        tag("th", row[0], scope="row"),
+                        [tag("td", cell) for cell in row[1:]],
+                        id=ids[number] if ids else None,
+                    )
+                    for number, row in enumerate(rows)
                 ],
             ),
         ),
@@ -193,6 +203,26 @@ def release_path(project: NormalizedName | str, version: str) -> str:
 def matrix_path(project: str) -> str:
     """The page of a project's matrices, from the root."""
     return f"matrix/{slug(project)}.html"
+
+
+def sets_path(root: str) -> str:
+    """The page of a root's generated sets, from the root of the site."""
+    return f"sets/{slug(root)}.html"
+
+
+def set_anchor(id_: str) -> str:
+    """The identifier of a set on its page."""
+    return f"set-{id_ if re.fullmatch(r'[a-z0-9._-]+', id_) else slug(id_)}"
+
+
+def known_releases(site: Site) -> frozenset[tuple[str, str]]:
+    """The releases that have a page, by project and version."""
+    return frozenset(
+        (
+            *(("torch", torch.version) for torch in site.torches),
+            *((release.project, release.version) for release in site.releases),
+        )
+    )
 
 
 def reason_path(code: str) -> str:

@@ -1,10 +1,10 @@
-"""Pages that are lists: GPUs, known sets, and what the site is made of."""
+"""Pages that are lists: GPUs, and what the site is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from resolver.model.knowledge import CudaRelease, Gpu, KnownTuple
+from resolver.model.knowledge import CudaRelease, Gpu
 from resolver.model.reason import Grade
 from resolver.model.site import Site
 from resolver.model.target import driver_text
@@ -22,9 +22,8 @@ _MEANING = {
 
 
 def list_files(site: Site) -> Iterator[tuple[str, bytes]]:
-    """The three pages."""
+    """The two pages."""
     yield page(site, "gpus.html", "GPUs", _gpus(site))
-    yield page(site, "sets.html", "Known sets", _sets(site), wide=True)
     yield page(site, "about.html", "About", _about(site))
 
 
@@ -78,65 +77,6 @@ def _cuda_of(gpu: Gpu, releases: tuple[CudaRelease, ...]) -> str:
     if not known:
         return "none of the database"
     return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
-
-
-def _sets(site: Site) -> Markup:
-    good = [known for known in site.tuples if known.verdict == "good"]
-    bad = [known for known in site.tuples if known.verdict == "bad"]
-    return join(
-        tag("h1", "Known sets"),
-        tag(
-            "p",
-            "Combinations that are known to work or to fail, each with its source. ",
-            code("abilock knowledge show ID"),
-            " prints one with its pins.",
-            class_="lead",
-        ),
-        tag("h2", f"Good: {len(good)}"),
-        _table("Sets that work", good) if good else tag("p", "None."),
-        tag("h2", f"Bad: {len(bad)}"),
-        _table("Combinations that fail", bad) if bad else tag("p", "None."),
-    )
-
-
-def _table(caption: str, sets: list[KnownTuple]) -> Markup:
-    return table(
-        caption,
-        ("Set", "Packages", "For", "Known", "Date and source"),
-        [
-            (
-                join(known.title, tag("br"), tag("small", known.id)),
-                _packages(known),
-                _bounds(known),
-                badge(known.grade),
-                join(known.date, tag("br"), tag("small", known.source)),
-            )
-            for known in sets
-        ],
-    )
-
-
-def _packages(known: KnownTuple) -> Markup:
-    return tag(
-        "ul",
-        [tag("li", code(f"{name}=={version}")) for name, version in known.packages.items()],
-        class_="chips",
-    )
-
-
-def _bounds(known: KnownTuple) -> str:
-    parts = (
-        f"CUDA {', '.join(map(str, known.cuda))}" if known.cuda else None,
-        ", ".join(map(str, known.archs)) or None,
-        ", ".join(known.machines) or None,
-        f"Python {_range(known)}" if known.python else None,
-    )
-    return "; ".join(part for part in parts if part) or "any machine"
-
-
-def _range(known: KnownTuple) -> str:
-    """The lower bound first."""
-    return ",".join(sorted(map(str, known.python or ()), reverse=True))
 
 
 def _about(site: Site) -> Markup:

@@ -12,6 +12,7 @@ from resolver.render.render_matrix import letters_of, shown_columns
 from resolver.render.site_layout import (
     SIGNS,
     badge,
+    known_releases,
     matrix_path,
     page,
     reason_path,
@@ -36,8 +37,7 @@ class _Pages:
     """Which releases have a page."""
 
     def __init__(self, site: Site) -> None:
-        self._known = {("torch", torch.version) for torch in site.torches}
-        self._known |= {(release.project, release.version) for release in site.releases}
+        self._known = known_releases(site)
 
     def link(self, project: str, version: str) -> Child:
         """The version, as a link where it has a page."""

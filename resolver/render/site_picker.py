@@ -9,7 +9,7 @@ from typing import Any
 from resolver.compat.gpu_name import normalize_gpu_name
 from resolver.model.site import Choice, Picker, Site
 from resolver.render.markup import Child, Markup, join, plain, tag
-from resolver.render.site_layout import page, release_path
+from resolver.render.site_layout import known_releases, page, release_path, set_anchor, sets_path
 from resolver.render.site_lists import newest_first
 
 # GPUs that are one click away; the others are typed.
@@ -23,8 +23,8 @@ def picker_files(site: Site) -> Iterator[tuple[str, bytes]]:
     picker = site.picker
     yield page(site, "index.html", "Get a set that loads", _body(site), scripts=("picker.js",))
     yield "data/axes.js", script("axes", _axes(site))
-    known = {("torch", torch.version) for torch in site.torches}
-    known |= {(release.project, release.version) for release in site.releases}
+    known = known_releases(site)
+    places = _set_places(site)
 
     def page_of(name: str, version: str) -> str | None:
         for one in (version, version.partition("+")[0]) if name == "torch" else (version,):
@@ -33,7 +33,7 @@ def picker_files(site: Site) -> Iterator[tuple[str, bytes]]:
         return None
 
     for choice in picker.choices:
-        data = _Packed(picker, choice, page_of).data()
+        data = _Packed(picker, choice, page_of, places).data()
         yield f"data/{choice.id}.js", script(choice.id, data)
 
 
@@ -78,15 +78,29 @@ def _axes(site: Site) -> dict[str, Any]:
     }
 
 
+def _set_places(site: Site) -> dict[str, str]:
+    """Where each set is told of."""
+    found = {known.id: f"sets.html#{set_anchor(known.id)}" for known in site.tuples}
+    for one in site.sets:
+        path = sets_path(one.root)
+        found |= {known.id: f"{path}#{set_anchor(known.id)}" for known in one.sets}
+    return found
+
+
 class _Packed:
     """The answers of one choice; what they have in common is held once."""
 
     def __init__(
-        self, picker: Picker, choice: Choice, page_of: Callable[[str, str], str | None]
+        self,
+        picker: Picker,
+        choice: Choice,
+        page_of: Callable[[str, str], str | None],
+        set_places: Mapping[str, str],
     ) -> None:
         self._picker = picker
         self._cells = picker.cells[choice.id]
         self._page_of = page_of
+        self._set_places = set_places
         self._tables: dict[str, dict[str, int]] = {}
         self._values: dict[str, list[Any]] = {
             "packages": [],
@@ -113,6 +127,7 @@ class _Packed:
         ]
         return {
             **answer,
+            "set": self._set_places.get(answer["tuple"]),
             "packages": self._number("sets", rows),
             "pairs": [self._number("pairs", one) for one in answer["pairs"]],
             "reasons": [self._number("reasons", one) for one in answer["reasons"]],

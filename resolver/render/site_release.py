@@ -229,9 +229,11 @@ def _rows(files: Iterable[WheelFile]) -> Markup:
 
 def _origin(file: WheelFile) -> str:
     words = [f"read {'whole' if file.depth == 'full' else f'for its {file.depth}'}"]
+    if file.read_on:
+        words[0] += f" on {file.read_on}"
     if file.channel:
         where = "the default index" if file.channel == "default" else f"channel {file.channel}"
-        words.append(f"recorded {file.day} from {where}")
+        words.append(f"recorded {file.recorded} from {where}")
     if file.uploaded:
         words.append(f"uploaded {file.uploaded}")
     if file.source:

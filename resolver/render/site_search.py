@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from resolver.model.site import Site
 from resolver.render.markup import Markup, join, tag
-from resolver.render.site_layout import page, reason_path, release_path
+from resolver.render.site_layout import page, reason_path, release_path, set_anchor, sets_path
 from resolver.render.site_picker import script
 
 # Releases that one symbol or library is told of.
@@ -53,7 +53,15 @@ def _index(site: Site) -> dict[str, object]:
     for gpu in site.gpus:
         words = f"{', '.join(gpu.names)} ({gpu.arch}, {gpu.arch.capability})"
         pages.append(["gpu", words, f"index.html#gpu={gpu.id}"])
-    pages += [["set", f"{known.title} ({known.id})", "sets.html"] for known in site.tuples]
+    pages += [
+        ["set", f"{known.title} ({known.id})", f"sets.html#{set_anchor(known.id)}"]
+        for known in site.tuples
+    ]
+    pages += [
+        ["set", f"{known.release} ({known.id})", f"{sets_path(one.root)}#{set_anchor(known.id)}"]
+        for one in site.sets
+        for known in reversed(one.sets)
+    ]
     symbols: dict[tuple[str, str], set[int]] = {}
     libraries: dict[str, set[int]] = {}
     for release in site.releases:

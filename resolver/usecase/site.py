@@ -11,7 +11,8 @@ from packaging.utils import canonicalize_name
 
 from resolver import __version__
 from resolver.dataclass import dataclass
-from resolver.model.site import MatrixPage, Picker, ReleasePage, Site
+from resolver.model.measured_set import NoSet
+from resolver.model.site import MatrixPage, Picker, ReleasePage, SetsPage, Site
 from resolver.model.stack import TORCH
 from resolver.usecase.session import Session
 from resolver.usecase.site_folder import check_folder, write_folder
@@ -120,6 +121,7 @@ def build_site(
         gpus=known.gpus,
         cudas=tuple(known.cuda[version] for version in sorted(known.cuda)),
         tuples=tuple(sorted(known.tuples, key=lambda t: (t.date, t.id), reverse=True)),
+        sets=_sets(session),
         libraries=_libraries(session),
     )
 
@@ -136,13 +138,33 @@ def _day(session: Session, releases: tuple[ReleasePage, ...]) -> str:
     """The day of the newest fact that has one."""
     days = {known.date for known in session.knowledge.tuples}
     days |= {
-        file.day
+        day
         for page in releases
         for reading in page.readings
         for file in reading.files
-        if file.day
+        for day in (file.recorded, file.read_on)
+        if day
     }
+    days |= {known.date for known in session.base.sets.all()}
     return max(days, default="")
+
+
+def _sets(session: Session) -> tuple[SetsPage, ...]:
+    """The generated sets, by root in the order of the database."""
+    files = session.base.sets
+    pages = []
+    for root in session.base.set_roots:
+        rows = files.rows(root.id)
+        if rows:
+            pages.append(
+                SetsPage(
+                    root=root.id,
+                    source=root.source,
+                    sets=files.of(root.id),
+                    skipped=tuple(row for row in rows if isinstance(row, NoSet)),
+                )
+            )
+    return tuple(pages)
 
 
 def _libraries(session: Session) -> dict[str, tuple[str, ...]]:

@@ -47,11 +47,14 @@ _PYTHON = re.compile(r"\bcpython-\d+t?|\bcp\d+t?\b")
 def release_pages(base: KnowledgeBase, project: NormalizedName) -> tuple[ReleasePage, ...]:
     """The releases of a project whose wheels were read, newest first. Cost: some ms a wheel."""
     records = _records(base.facts, project)
+    days = {held.sha256: held.day for held in base.pack.held(project)}
     found: dict[str, dict[Reading, list[WheelFile]]] = {}
     for facts in base.pack.all(project):
         release = release_of(facts.filename)
         version = str(release.version) if isinstance(release, Release) else facts.filename
-        file = _file(facts.filename, facts.sha256 or "", facts.size, facts.depth, records)
+        sha256 = facts.sha256 or ""
+        file = _file(facts.filename, sha256, facts.size, facts.depth, records)
+        file = replace(file, read_on=days.get(sha256))
         groups = found.setdefault(version, {})
         groups.setdefault(_reading(base, facts), []).append(file)
     pages = [
@@ -103,7 +106,7 @@ def _file(
     return replace(
         read,
         channel=record.channel,
-        day=record.date,
+        recorded=record.date,
         uploaded=None if when is None else when.date().isoformat(),
         source=record.source,
     )

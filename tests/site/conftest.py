@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -24,6 +25,29 @@ from tests.abi.columns import CHECK_INT, CLONE, SYM_NE, small_history, wheel
 from tests.support.database import torch_record, write_database
 from tests.support.still import still_world
 
+SET = {
+    "project": "sglang", "version": "0.5.0", "id": "sglang-0.5.0-cu130-x86_64",
+    "cuda": "13.0", "machine": "x86_64", "python": ["3.10", "3.11", "3.12"],
+    "verdict": "good", "grade": "measured", "date": "2026-03-01",
+    "packages": {"sglang": "0.5.0", "torch": "2.9.1+cu130", "xformers": "1.0"},
+    "channels": {"torch": "pytorch"}, "pairs": {"measured": ["xformers"]},
+    "bound": ["sm_90"], "unread": ["xformers"],
+}  # fmt: skip
+NONE = {
+    "project": "sglang", "version": "0.4.0", "date": "2026-03-01", "machine": "aarch64",
+    "skipped": "no build of its torch for aarch64",
+}  # fmt: skip
+BAD = {
+    "project": "sglang", "version": "0.6.0", "id": "sglang-0.6.0-cu130-x86_64",
+    "cuda": "13.0", "machine": "x86_64", "python": ["3.12"],
+    "verdict": "bad", "grade": "measured", "date": "2026-03-02",
+    "packages": {"sglang": "0.6.0", "torch": "2.10.0", "xformers": "1.0"},
+    "pairs": {"measured": ["xformers"]}, "archs": ["sm_90"],
+    "findings": [
+        {"code": "missing-symbol", "severity": "fatal", "subject": "xformers 1.0",
+         "needs": "f(int)", "found": "f(long)"},
+    ],
+}  # fmt: skip
 DEMO = "xformers-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 
 
@@ -51,6 +75,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     facts = wheel(needs, filename=DEMO)
     EvidencePack(place / "abi").write(canonicalize_name("xformers"), [facts])
+    (place / "sets").mkdir()
+    lines = (json.dumps(row) for row in (SET, NONE, BAD))
+    (place / "sets/sglang.jsonl").write_text("".join(f"{line}\n" for line in lines))
     default = {"channel": "default", "directories": (), "url": None, "source": "an index"}
     lock = torch_record(
         project="filelock", filename="filelock-3.20-py3-none-any.whl", version=Version("3.20"),

@@ -34,6 +34,7 @@ KINDS = (
     "release/xformers-1.0.html",
     "release/torch-2.9.1.html",
     "sets.html",
+    "sets/sglang.html",
     "gpus.html",
     "reasons.html",
     "reason/missing-symbol.html",

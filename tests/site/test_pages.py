@@ -95,6 +95,21 @@ def test_reasons_show_cases_of_the_database(written: Written) -> None:
     assert "index.html#install=" in written.read("reason/not-in-snapshot.html")
 
 
+def test_generated_sets_are_told_by_root(written: Written) -> None:
+    assert "2 sets: 1 measured, 1 bad" in Reader(written.read("sets.html")).text
+    page = Reader(written.read("sets/sglang.html"))
+    rows = [row["id"] for row in page.of("tr") if "id" in row]
+    assert rows == ["set-sglang-0.6.0-cu130-x86_64", "set-sglang-0.5.0-cu130-x86_64"]
+    links = list(page.values("href"))
+    assert links.count("../release/xformers-1.0.html") == 2
+    assert "../release/torch-2.9.1.html" in links
+    assert "../reason/missing-symbol.html" in links
+    assert "Python 3.10 to 3.12" in page.text
+    assert "sm_90as far as read; not read: xformers" in page.text
+    assert "beside torch: 1 measured" in page.text
+    assert "sglang 0.4.0 on aarch64: no build of its torch for aarch64" in page.text
+
+
 def test_a_matrix_tells_verdicts_in_words(written: Written) -> None:
     page = Reader(written.read("matrix/xformers.html"))
     assert "2.9.1" in page.text

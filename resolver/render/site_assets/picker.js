@@ -174,7 +174,7 @@
           make("small", null, pair.summary || pair.evidence),
           pair.summary ? make("details", null, make("summary", null, "Evidence"),
             make("small", null, pair.evidence)) : null)))) : null,
-      answer.tuple ? section("Known-good set", make("p", null, make("a", { href: "sets.html" }, answer.tuple))) : null,
+      answer.tuple ? section("Set", make("p", null, make("a", { href: answer.set ?? "sets.html" }, answer.tuple))) : null,
       degraded.length ? section("Degraded", degraded.map(reason)) : null,
       warnings.length ? section("Warnings", warnings.map(reason)) : null,
       answer.newer.length ? section("Newer, and not taken",
