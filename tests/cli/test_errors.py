@@ -310,7 +310,7 @@ def test_an_index_that_does_not_answer(run: Run, monkeypatch: pytest.MonkeyPatch
 
 WISHES = [
     pytest.param(
-        ["--cuda", "13.0", "--arch", "sm120", "--driver", "525.60.13"],
+        ["--cuda", "13.0", "--arch", "sm90", "--driver", "525.60.13"],
         """\
 driver-too-old: CUDA 13.0
   needs       driver >=580
