@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,18 @@ from resolver.dataclass import asdict
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.options import IndexOptions
-from resolver.render.render_facts import Kind, fact_text, facts, set_facts, set_text, tuple_text
+from resolver.render.render_facts import (
+    Fact,
+    Kind,
+    fact_text,
+    facts,
+    set_facts,
+    set_text,
+    tuple_text,
+)
+
+if TYPE_CHECKING:
+    from resolver.usecase.count_knowledge import KindCount
 
 KnowledgeOption = Annotated[
     Path | None,
@@ -33,24 +44,42 @@ def _base(root: Path | None) -> KnowledgeBase:
 
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Only facts of this kind.")] = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Only how many there are: by kind, grade and day.")
+    ] = False,
     knowledge: KnowledgeOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """List the facts, one a line."""
-    base = _base(knowledge)
-    chosen = [fact for fact in facts(base.facts) if kind is None or fact.kind == kind]
-    if kind in {None, Kind.SET}:
-        chosen += set_facts(base.sets.all())
+    """List the facts, one a line; then how many there are of each kind, grade and day."""
+    if counts and kind is not None:
+        raise UsageError("--counts is about all kinds", hint="leave KIND out")
+    with opened(IndexOptions(knowledge=knowledge)) as session:
+        base, today = session.base, session.world.now().date()
+        held: tuple[KindCount, ...] = ()
+        if kind is None:
+            from resolver.usecase.count_knowledge import count_knowledge
+
+            held = count_knowledge(base)
+    chosen: list[Fact] = []
+    if not counts:
+        chosen += [fact for fact in facts(base.facts) if kind is None or fact.kind == kind]
+        if kind in {None, Kind.SET}:
+            chosen += set_facts(base.sets.all())
     if format is Format.JSON:
-        from resolver.render.contract import FactModel, KnowledgeListModel
+        from resolver.render.contract import FactModel, KindCountModel, KnowledgeListModel
         from resolver.render.render_json import dump
 
         models = [FactModel(**asdict(fact)) for fact in chosen]
-        console.data(dump(KnowledgeListModel(facts=models)))
+        rows = [KindCountModel(**asdict(each)) for each in held]
+        console.data(dump(KnowledgeListModel(facts=models, counts=rows)))
         return
     width = max((len(fact.id) for fact in chosen), default=0)
     for fact in chosen:
         console.data(f"{fact.kind:<8} {fact.id:<{width}}  {fact.summary}\n")
+    if held:
+        from resolver.render.render_counts import counts_text
+
+        console.data(f"{chr(10) if chosen else ''}{counts_text(held, today=today)}")
 
 
 def show(

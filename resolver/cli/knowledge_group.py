@@ -37,7 +37,11 @@ class Commands(LazyGroup):
             "site",
             "Write the database as a static site: a picker of sets, matrices, releases, reasons.",
         ),
-        "list": Part(_HERE, "list_", "List the facts, one a line."),
+        "list": Part(
+            _HERE,
+            "list_",
+            "List the facts, one a line; then how many there are of each kind, grade and day.",
+        ),
         "show": Part(
             _HERE,
             "show",

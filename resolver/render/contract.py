@@ -156,6 +156,16 @@ class KnowledgeListModel(_Model):
 
     version: Literal[1] = 1
     facts: list[FactModel]
+    counts: list[KindCountModel] = Field(default_factory=list)
+
+
+class KindCountModel(_Model):
+    """How many rows of a kind there are: by grade, and by the day (ISO) that they state."""
+
+    kind: str
+    count: int
+    grades: dict[str, int]
+    days: dict[str, int]
 
 
 class FactModel(_Model):

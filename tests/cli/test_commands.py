@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -151,9 +152,30 @@ def test_knowledge_list(run: Run, kind: Kind) -> None:
 def test_knowledge_list_as_json(run: Run) -> None:
     document = json.loads(run("knowledge", "list", "--format", "json").out)
     jsonschema.validate(document, load_schema("knowledge-list"))
-    kinds = {fact["kind"] for fact in document["facts"]}
-    assert kinds == {str(kind) for kind in Kind}
+    kinds = Counter(fact["kind"] for fact in document["facts"])
+    assert kinds.keys() == {str(kind) for kind in Kind}
     assert all(fact["source"] for fact in document["facts"])
+    counts = {each["kind"]: each for each in document["counts"]}
+    assert {kind: counts[kind]["count"] for kind in kinds} == kinds
+    # What is not listed is counted too, and what has a day has one each.
+    for kind in ("message", "module", "file", "wheel", "tuple", "gpu", "cuda"):
+        assert sum(counts[kind]["days"].values()) == counts[kind]["count"] > 0, kind
+    assert counts["wheel"]["grades"] == {"measured": counts["wheel"]["count"]}
+
+
+def test_counts_alone(run: Run) -> None:
+    result = run("knowledge", "list", "--counts")
+    lines = result.out.splitlines()
+    assert result.code == 0
+    assert lines[0].split() == ["kind", "count", "oldest", "newest", "known", "by"]
+    assert lines[-2].endswith(".")
+    assert " in all: " in lines[-2]
+    assert lines[-1].startswith("On 20")
+    whole = run("knowledge", "list").out
+    assert whole.startswith("channel ")
+    assert whole.endswith(f"\n\n{result.out}")
+    refused = run("knowledge", "list", "gpu", "--counts")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: --counts is about all kinds")
 
 
 def test_knowledge_show_a_set(run: Run) -> None:
