@@ -7,8 +7,10 @@ directory, so that every process, and every machine, gets the same answers.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName
 
 from resolver.dataclass import dataclass, fields, replace
-from resolver.errors import UsageError
+from resolver.errors import AbilockError, UsageError
 from resolver.model.cuda import CudaVersion
 from resolver.model.matrix import Matrix
 from resolver.model.options import IndexOptions, TargetOptions
@@ -138,15 +140,24 @@ _own: Session | None = None
 def run_tasks(
     ground: Ground, tasks: Sequence[Task], jobs: int, tell: Callable[[int, int], None]
 ) -> list[Any]:
-    """What each task gives, in their order; ``tell`` is called with what is done, of how much."""
+    """What each task gives, in their order; ``tell`` is called with what is done, of how much.
+
+    Raises AbilockError as tasks do, and where a process dies.
+    """
     every = sum(task.weight for task in tasks)
     done = 0
     results: list[Any] = []
-    with _runner(ground, jobs) as run:
-        for task, result in zip(tasks, run(tasks), strict=True):
-            results.append(result)
-            done += task.weight
-            tell(done, every)
+    try:
+        with _runner(ground, jobs) as run:
+            for task, result in zip(tasks, run(tasks), strict=True):
+                results.append(result)
+                done += task.weight
+                tell(done, every)
+    except BrokenProcessPool as error:
+        raise AbilockError(
+            "a process ended before its part of the site was done",
+            hint="where memory is short, run again with --jobs 1",
+        ) from error
     return results
 
 
@@ -167,13 +178,17 @@ def _runner(ground: Ground, jobs: int) -> Iterator[Callable[[Sequence[Task]], It
 
 def _begin(ground: Ground) -> None:
     global _own
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it hears the same, and ends it
     _own = ground.open().__enter__()
 
 
 def _run(task: Task) -> Any:
     if _own is None:
         raise RuntimeError("the process was not begun")
-    return task.run(_own)
+    try:
+        return task.run(_own)
+    except AbilockError as error:  # with what an error of its class alone holds it stays here
+        raise AbilockError(str(error), hint=error.hint) from None
 
 
 def matrix_tasks(
