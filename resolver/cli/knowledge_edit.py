@@ -1,34 +1,54 @@
-"""``abilock knowledge learn`` and ``build``: for those who edit the compatibility database."""
+"""``abilock knowledge learn``, ``forget`` and ``build``: what adds to the database."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from resolver.cli import console
+from resolver.cli.flatten import Omit, flattened
 from resolver.cli.knowledge import KnowledgeOption
-from resolver.cli.opened import watching
+from resolver.cli.opened import opened, watching
 from resolver.errors import UsageError
+from resolver.model.options import IndexOptions, TargetOptions
 from resolver.model.plural import counted
 
 if TYPE_CHECKING:
     from resolver.evidence.knowledge_base import KnowledgeBase
+    from resolver.usecase.learn_set import LearnedSet
 
 # Connections to one index that nobody minds.
 _JOBS = 2
 
 
+@flattened
 def learn(
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="TUPLE|REQUIREMENT...",
-            help="A known-good set's id, or wheels to read: 'sgl-kernel>=0.3.18'.",
+            metavar="ENV|LOCK|RECORD or TUPLE|REQUIREMENT...",
+            help="What works: an environment, a lock, or the record of a smoke script. Or, for "
+            "editors, a known-good set's id, or wheels to read: 'sgl-kernel>=0.3.18'.",
         ),
     ],
+    target: Annotated[TargetOptions, Omit("python", "machine", "glibc")] = TargetOptions(),
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            "--anchor", metavar="NAME", help="Who asks for this package gets the set that works."
+        ),
+    ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The id of the set that works.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Write a set of the same id anew.")
+    ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Read the wheels' device code too: whole downloads.")
     ] = False,
@@ -38,13 +58,76 @@ def learn(
     ] = False,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Record a known-good set's closure, or the files or evidence of releases."""
-    from resolver.usecase import learn as usecase
+    """Record a set that works here; or, for editors, what answers without a network need."""
+    places = [text for text in what if Path(text).exists()]
+    if not places:
+        if target != TargetOptions() or anchor or id_ or replace:
+            raise UsageError(
+                "--anchor, --id, --replace and what describes a machine are for a set that works",
+                hint="name an environment, a lock or a smoke record that is there",
+            )
+        from resolver.usecase import learn as usecase
 
-    with watching() as activity:
-        usecase.learn(
-            knowledge, what, full=full, files=files, tell=console.words, activity=activity
+        with watching() as activity:
+            usecase.learn(
+                knowledge, what, full=full, files=files, tell=console.words, activity=activity
+            )
+        return
+    if what[1:]:
+        raise UsageError(f"{places[0]} is learned alone", hint="name one at a time")
+    if full or files:
+        raise UsageError(
+            f"--{'full' if full else 'files'} is for wheels", hint="an environment is read as it is"
         )
+    from resolver.usecase.learn_set import LearnedSet, learn_set
+
+    with opened(IndexOptions(knowledge=knowledge)) as session:
+        found = learn_set(
+            session,
+            Path(places[0]),
+            target,
+            anchor=anchor,
+            id_=id_,
+            replace=replace,
+            directory=knowledge,
+        )
+    if isinstance(found, LearnedSet):
+        _tell_learned(found, knowledge)
+        return
+    console.words(found.text)
+    console.words("Nothing is recorded: the set does not work.")
+    raise typer.Exit(1)
+
+
+def _tell_learned(found: LearnedSet, knowledge: Path | None) -> None:
+    undo = f"abilock knowledge forget {found.id}"
+    if knowledge is not None:
+        undo += f" --knowledge {shlex.quote(str(knowledge))}"
+    first = "Recorded" if found.state == "recorded" else "Recorded already"
+    lines = [
+        f"{first}: {found.id} ({found.grade})",
+        f"  {found.target}",
+        *(f"  {package}" for package in found.packages),
+        f"{found.file}",
+        "This machine uses it from now on."
+        if knowledge is None
+        else f"Runs with --knowledge {knowledge} use it.",
+        "Propose it: add that file to knowledge/tuples of abilock's repository (CONTRIBUTING.md).",
+        f"Undo it: {undo}",
+    ]
+    console.words("\n".join(lines))
+
+
+def forget(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of a set of your own.")],
+    knowledge: KnowledgeOption = None,
+) -> None:
+    """Remove a set that knowledge learn recorded."""
+    from resolver.usecase.learn_set import forget_set
+
+    with opened(IndexOptions(knowledge=knowledge)) as session:
+        gone = forget_set(session, id_, knowledge)
+    console.words("\n".join(f"Removed {path}." for path in gone))
 
 
 def build(

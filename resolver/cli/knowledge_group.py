@@ -20,7 +20,12 @@ class Commands(LazyGroup):
         "learn": Part(
             "resolver.cli.knowledge_edit",
             "learn",
-            "Record a known-good set's closure, or the files or evidence of releases.",
+            "Record a set that works here; or, for editors, what answers without a network need.",
+        ),
+        "forget": Part(
+            "resolver.cli.knowledge_edit",
+            "forget",
+            "Remove a set that knowledge learn recorded.",
         ),
         "build": Part(
             "resolver.cli.knowledge_edit",

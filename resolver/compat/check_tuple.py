@@ -35,9 +35,12 @@ def check_tuple(
     fact: schema_tuple.TupleFact,
     channels: Mapping[str, Channel],
     releases: Mapping[CudaVersion, CudaRelease],
-    records: Sequence[Record],
+    records: Sequence[Record] | None,
 ) -> Iterator[Problem]:
-    """What is wrong with one tuple and its pins."""
+    """What is wrong with one tuple and its pins.
+
+    Without ``records`` it is one of a user's own, which need not be answered without a network.
+    """
 
     def problem(what: str, remedy: str, file: str = name) -> Problem:
         return Problem(file=file, id=fact.id, what=what, remedy=remedy)
@@ -64,13 +67,13 @@ def check_tuple(
     if fact.verdict == "bad":
         yield from _check_reason(name, fact)
         return
-    for python, machine in claims(fact):
+    for python, machine in claims(fact) if records is not None else ():
         versions = fact.value().packages_for(machine)
         for project, channel in fact.channels.items():
             version = versions.get(project)
             if version is None:
                 continue
-            held = [r for r in records if r.channel == channel and r.project == project]
+            held = [r for r in records or () if r.channel == channel and r.project == project]
             if not _fits(held, version, python, machine):
                 yield problem(
                     f"no record of {project} {version} on {channel} for Python {python} "
@@ -146,7 +149,7 @@ def _check_reason(name: str, fact: schema_tuple.TupleFact) -> Iterator[Problem]:
 
 
 def _check_pins(
-    path: Path, fact: schema_tuple.TupleFact, records: Sequence[Record]
+    path: Path, fact: schema_tuple.TupleFact, records: Sequence[Record] | None
 ) -> Iterator[Problem]:
     name = f"tuples/{fact.id}{PINS_SUFFIX}"
     if not (path / name).exists():
@@ -168,7 +171,7 @@ def _check_pins(
     if inexact:
         return
     by_project: dict[NormalizedName, list[Record]] = {}
-    for record in records:
+    for record in records or ():
         by_project.setdefault(record.project, []).append(record)
     for python, machine in claims(fact):
         where = f"for Python {python} on {machine}"
@@ -183,7 +186,8 @@ def _check_pins(
             if project in chosen:
                 yield problem(f"{project} is pinned twice {where}", again)
             chosen[project] = version
-            if not _fits(by_project.get(project, ()), version, python, machine):
+            known = by_project.get(project, ())
+            if records is not None and not _fits(known, version, python, machine):
                 yield problem(f"no record of {project} {version} {where}", again)
         for project, version in fact.value().packages_for(machine).items():
             if chosen.get(project) != version:

@@ -36,10 +36,11 @@ from resolver.model.channel import DEFAULT_CHANNEL
 def validate(path: Path, below: Path | None = None) -> list[Problem]:
     """Everything that is wrong with the database in ``path``, sorted; empty when it is sound.
 
-    With ``below`` it is one that adds to the database there: it may lack files, and refer to what
-    is there. Reads every TOML file and record: about a second for the shipped database. A good
-    tuple without a pins file passes: pins are generated after the tuple was written. Raises
-    KnowledgeError where ``below`` itself is damaged.
+    With ``below`` it is one that adds to the database there: it may lack files, refer to what is
+    there, be newer than its records, and speak of files of which there is none. Reads every TOML
+    file and record: about a second for the shipped database. A good tuple without a pins file
+    passes: pins are generated after the tuple was written. Raises KnowledgeError where ``below``
+    itself is damaged.
     """
     problems: list[Problem] = []
 
@@ -109,7 +110,6 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     names = {name for name, _ in tuples}
     if below is not None:
         there = load_knowledge(below)
-        held += (record for _, record in read_snapshot(below)[0])
         names |= set(tuple_files(below))
         known_channels = {channel.name: channel for channel in there.channels} | known_channels
         releases = dict(there.cuda) | releases
@@ -117,7 +117,8 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
     set_roots = {fact.id for fact in (roots.root if roots else ())}
     problems += check_sets(path, None if below is not None else set_roots, known_channels, releases)
     problems += _check_ids(facts)
-    problems += _check_dates(facts, held)
+    if below is None:
+        problems += _check_dates(facts, held)
     distros = {fact.id for fact in (images.distro if images else ())}
     for name, fact in facts:
         if isinstance(fact, schema_image.CudaImageFact):
@@ -128,7 +129,9 @@ def validate(path: Path, below: Path | None = None) -> list[Problem]:
         if isinstance(fact, schema_wheels.WheelsFact):
             problems += _check_channel(name, fact, {*known_channels, DEFAULT_CHANNEL})
         if isinstance(fact, schema_tuple.TupleFact):
-            problems += check_tuple(path, name, fact, known_channels, releases, held)
+            problems += check_tuple(
+                path, name, fact, known_channels, releases, held if below is None else None
+            )
     problems += _check_strays(path, names)
     return sorted(set(problems), key=lambda p: (p.file, p.id, p.what))
 

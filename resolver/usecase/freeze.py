@@ -28,7 +28,7 @@ from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
 from resolver.model.cuda import CudaVersion
-from resolver.model.version import parse_version
+from resolver.model.version import parse_version, public_of
 from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import FileSource
 from resolver.wheelfile.member_stream import read_member
@@ -140,7 +140,7 @@ def _freeze(distribution: Distribution, connection: Connection) -> Frozen:
     if distribution.url is not None:
         return _direct(distribution, version)
     try:
-        artifact = _find(distribution, version, connection)
+        artifact = find_file(distribution, version, connection)
     except AbilockError as error:
         return Frozen(distribution=distribution, package=None, why=str(error))
     if artifact is None or artifact.sha256 is None or artifact.url is None:
@@ -174,10 +174,18 @@ def _direct(distribution: Distribution, version: Version) -> Frozen:
     return Frozen(distribution=distribution, package=package)
 
 
-def _find(distribution: Distribution, version: Version, connection: Connection) -> Artifact | None:
+def find_file(
+    distribution: Distribution, version: Version, connection: Connection
+) -> Artifact | None:
+    """The file that was installed, by the hashes of its RECORD; None where no index has it.
+
+    A wheel may leave the local part of its version out of its metadata: those are looked at too.
+    Cost: two range requests for each file of the release that fits. Raises as reading does.
+    """
     mine = _rows(distribution.files)
     for listing in connection.index.listings(distribution.name):
-        for artifact in listing.files(version):
+        releases = [v for v in listing.versions if v == version or is_build_of(v, version)]
+        for artifact in (a for v in sorted(releases) for a in listing.files(v)):
             tags = {str(tag) for tag in artifact.tags}
             if artifact.kind != "wheel" or (distribution.tag and distribution.tag not in tags):
                 continue
@@ -185,6 +193,11 @@ def _find(distribution: Distribution, version: Version, connection: Connection) 
             if theirs and theirs <= mine:
                 return artifact
     return None
+
+
+def is_build_of(release: Version, public: Version) -> bool:
+    """Whether a release is a build, with a local part, of one without."""
+    return public.local is None and release.local is not None and public_of(release) == public
 
 
 def _rows(files: Iterable[Installed]) -> set[tuple[str, str]]:

@@ -71,7 +71,7 @@ def learn(
             raise UsageError(
                 f"no known-good set with the id {text!r}, and no requirement with a version",
                 hint="abilock knowledge list tuple names the sets; wheels are named as "
-                "'sgl-kernel>=0.3.18'",
+                "'sgl-kernel>=0.3.18', what works by the path of its environment, lock or record",
             )
         elif files:
             _learn_files(base, text, tell, activity)
