@@ -17,60 +17,73 @@ class Commands(LazyGroup):
     """In the order of their help."""
 
     parts: ClassVar[Mapping[str, Part]] = {
-        "learn": Part(
-            "resolver.cli.knowledge_edit",
-            "learn",
-            "Record a set that works here; or, for editors, what answers without a network need.",
-        ),
-        "forget": Part(
-            "resolver.cli.knowledge_edit",
-            "forget",
-            "Remove a set that knowledge learn recorded.",
-        ),
-        "build": Part(
-            "resolver.cli.knowledge_edit",
-            "build",
-            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
-        ),
-        "measure": Part(
-            "resolver.cli.knowledge_measure",
-            "measure",
-            "Measure what releases pin exactly as sets, by machine, Python and CUDA build.",
-        ),
-        "site": Part(
-            "resolver.cli.knowledge_site",
-            "site",
-            "Write the database as a static site: a picker of sets, matrices, releases, reasons.",
-        ),
         "list": Part(
             _HERE,
             "list_",
             "List the facts, one a line; then how many there are of each kind, grade and day.",
+            example="abilock knowledge list gpu",
         ),
         "show": Part(
             _HERE,
             "show",
             "Show the facts of an id with their source; a known-good set with its packages and "
             "pins.",
+            example="abilock knowledge show blackwell-sm120-cu130-2026-02",
+        ),
+        "verify": Part(
+            "resolver.cli.knowledge_verify",
+            "verify",
+            "Compare the database with its installation, and evidence with the wheels' bytes.",
+            example="abilock knowledge verify --sample 10",
         ),
         "validate": Part(
-            _HERE, "validate", "Check every file against its schema, and every reference."
+            _HERE,
+            "validate",
+            "Check every file against its schema, and every reference.",
+            example="abilock knowledge validate mine --overlay",
         ),
         "update": Part(
             "resolver.cli.knowledge_update",
             "update",
             "Take a newer database in place of the one that ships, or go back to that.",
+            example="abilock knowledge update abilock-knowledge.zip --sha256 HEX",
+        ),
+        "site": Part(
+            "resolver.cli.knowledge_site",
+            "site",
+            "Write the database as a static site: a picker of sets, matrices, releases, reasons.",
+            example="abilock knowledge site map",
+        ),
+        "learn": Part(
+            "resolver.cli.knowledge_edit",
+            "learn",
+            "Record a set that works here; or, for editors, what answers without a network need.",
+            example="abilock knowledge learn .venv",
+        ),
+        "forget": Part(
+            "resolver.cli.knowledge_edit",
+            "forget",
+            "Remove a set that knowledge learn recorded.",
+            example="abilock knowledge forget my-set",
+        ),
+        "build": Part(
+            "resolver.cli.knowledge_edit",
+            "build",
+            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
+            example="abilock knowledge build --wheels xformers --knowledge knowledge",
+        ),
+        "measure": Part(
+            "resolver.cli.knowledge_measure",
+            "measure",
+            "Measure what releases pin exactly as sets, by machine, Python and CUDA build.",
+            example="abilock knowledge measure sglang --knowledge knowledge",
         ),
         "pack": Part(
             "resolver.cli.knowledge_update",
             "pack",
             "Write a database as one file, for knowledge update: the same bytes for the same "
             "files.",
-        ),
-        "verify": Part(
-            "resolver.cli.knowledge_verify",
-            "verify",
-            "Compare the database with its installation, and evidence with the wheels' bytes.",
+            example="abilock knowledge pack -o abilock-knowledge.zip",
         ),
     }
 

@@ -33,14 +33,16 @@ QuietOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where a command lies, and the first paragraph of its help.
+    """Where a command lies, the first paragraph of its help, and an example of its use.
 
-    ``name`` is a function of ``module``, or a Typer whose commands are parts themselves.
+    ``name`` is a function of ``module``, or a Typer whose commands are parts themselves: these have
+    the examples.
     """
 
     module: str
     name: str
     help: str
+    example: str = ""
 
 
 @cache
@@ -51,7 +53,8 @@ def load(part: Part) -> Any:
         return group_command(found)
     function = _with_quiet(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(cls=_Command)(function)
+    # \b keeps the line as it is, however long: it can be pasted.
+    alone.command(cls=_Command, epilog=f"\b\nExample: {part.example}")(function)
     command = get_command(alone)
     take_plain_values(command, function)
     return command

@@ -43,6 +43,8 @@ def build_schema(name: str) -> str:
     """The JSON Schema of one command's document, as the package ships it."""
     schema = contract.MODELS[name].model_json_schema(by_alias=True, mode="serialization")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["$id"] = f"urn:abilock:{name}:{schema['properties']['version']['const']}"
+    schema["required"] = ["version", *schema.get("required", ())]
     schema["title"] = f"abilock {name.replace('-', ' ')}"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 

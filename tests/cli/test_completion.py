@@ -41,7 +41,7 @@ def facts(shared_facts: Path) -> Knowledge:
     ("line", "first"),
     [
         ("re", ["resolve"]),
-        ("knowledge l", ["learn", "list"]),
+        ("knowledge l", ["list", "learn"]),
         ("-q knowledge sh", ["show"]),
         ("resolve --upg", ["--upgrade", "--upgrade-package"]),
         ("resolve --fre", []),

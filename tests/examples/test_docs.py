@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import shlex
 import subprocess
+from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from resolver.cli.command_table import command_table
 from resolver.model.reason import Code, Grade
 from resolver.render import contract
 from resolver.render.render_json import load_schema
@@ -52,10 +57,13 @@ def options(text: str) -> set[str]:
 
 def documented(command: str) -> set[str]:
     """The options that a command's section names, with those of the sections it links to."""
-    parts = sections(CLI)
+    return options(with_linked(sections(CLI), command))
+
+
+def with_linked(parts: dict[str, str], command: str) -> str:
     own = parts[anchor(command)]
     linked = [parts[name] for name in re.findall(r"\]\(#([a-z-]+)\)", own) if name in parts]
-    return options("\n".join([own, *linked]))
+    return "\n".join([own, *linked])
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -80,15 +88,85 @@ def test_every_option_has_help(command: str) -> None:
     assert without in ([], ["help"])
 
 
+def test_every_choice_and_default_is_documented() -> None:
+    parts, missing = sections(CLI), []
+    for name, entry in command_table().items():
+        if not entry["commands"]:
+            text = with_linked(parts, f"abilock {name}")
+            told = set(" ".join(re.findall(r"`([^`\n]+)`", text)).split())
+            kinds = [option["kind"] for option in entry["options"].values()]
+            for kind in (*kinds, *entry["arguments"]):
+                if kind is not None and kind.startswith("one of "):
+                    words = kind.removeprefix("one of ").split()
+                    missing += [(name, each) for each in words if each not in told]
+    for name, command in COMMANDS.items():
+        text = with_linked(parts, name)
+        missing += [
+            (name, f"{parameter.name}={parameter.default}")
+            for parameter in command.params
+            if isinstance(parameter.default, int | str | Path | Enum)
+            and not isinstance(parameter.default, bool)
+            and parameter.name != "quiet"
+            and str(parameter.default) not in text
+        ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_an_example_that_it_takes(command: str) -> None:
+    epilog = COMMANDS[command].epilog or ""
+    assert epilog.startswith(f"\b\nExample: {command}"), "give its Part an example"
+    line = epilog.partition("Example: ")[2].partition(" >")[0]
+    assert len(f"  Example: {line}") <= 80
+    words = shlex.split(line)[len(command.split()) :]
+    assert COMMANDS[command].make_context(command, words).args == []
+
+
 def test_every_documented_option_exists() -> None:
     known = {name for c in COMMANDS.values() for p in c.params for name in p.opts}
     known |= {"--help", "-h", "--version", "-V", "-qq"}
     assert options(CLI) - known - FOREIGN == set()
 
 
+def variables(module: ast.Module) -> Iterator[str]:
+    """The environment variables that a module reads: by name, by a constant, or one of a row."""
+    rows: dict[str, list[str]] = {}
+    for node in ast.walk(module):
+        match node:
+            case (
+                ast.For(target=ast.Name(id=name), iter=ast.Tuple(elts=elements))
+                | ast.comprehension(target=ast.Name(id=name), iter=ast.Tuple(elts=elements))
+            ):
+                rows.setdefault(name, []).extend(texts(elements))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                rows.setdefault(name, []).extend(
+                    texts(value.elts if isinstance(value, ast.Tuple) else [value])
+                )
+    for node in ast.walk(module):
+        match node:
+            case (
+                ast.Call(func=ast.Attribute(value=where, attr="get"), args=[key, *_])
+                | ast.Subscript(value=where, slice=key)
+                | ast.Compare(left=key, ops=[ast.In()], comparators=[where])
+            ) if ast.unparse(where).endswith("environ"):
+                yield from texts([key])
+                yield from rows.get(ast.unparse(key), ())
+
+
+def texts(nodes: Iterable[ast.expr]) -> list[str]:
+    return [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+
+
 def test_every_variable_is_documented() -> None:
-    source = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("resolver/**/*.py"))
-    assert set(re.findall(r'"(ABILOCK_[A-Z_]+)"', source)) <= set(re.findall(r"`(\w+)`", CLI))
+    modules = [p.read_text(encoding="utf-8") for p in sorted(ROOT.glob("resolver/**/*.py"))]
+    read = {name for text in modules for name in variables(ast.parse(text)) if name.isupper()}
+    read |= set(re.findall(r'"(ABILOCK_[A-Z_]+)"', "\n".join(modules)))
+    assert {"CUDA_HOME", "TERM", "NO_PROXY", "UV_INDEX", "ABILOCK_TRACEBACK", "CI"} <= read
+    assert read - set(re.findall(r"`(\w+)`", CLI)) == set()
 
 
 def test_every_builtin_channel_is_documented() -> None:

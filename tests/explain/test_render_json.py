@@ -68,6 +68,13 @@ def test_shipped_schemas_are_those_of_the_models(name: str) -> None:
     assert path.read_text(encoding="utf-8") == build_schema(name)
 
 
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_schema_says_which_version_it_is_of(name: str) -> None:
+    schema = load_schema(name)
+    assert schema["$id"] == f"urn:abilock:{name}:1"
+    assert "version" in schema["required"]
+
+
 def test_no_schema_is_shipped_without_a_model() -> None:
     shipped = {path.name for path in resources.files("resolver").joinpath("schemas").iterdir()}
     assert shipped == {f"{name}.schema.json" for name in MODELS}
