@@ -206,3 +206,16 @@ def test_what_is_opened_at_first_use_refuses_no_package(
     assert [(r.severity, r.evidence.rpartition(" in ")[0] + " in") for r in found] == [
         (Severity.DEGRADED, f"DT_NEEDED of torch_memory_saver_{members}") for members in degraded
     ]
+
+
+@pytest.mark.parametrize("member", ["lib/_turbomind", "turbomind/_turbomind"])
+def test_one_of_two_engines_refuses_no_package(member: str) -> None:
+    # lmdeploy takes its PyTorch engine where the other, a build for CUDA 12, does not load.
+    facts = wheel(
+        {f"lmdeploy/{member}.cpython-312-x86_64-linux-gnu.so": ([], [])},
+        filename="lmdeploy-0.18.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+    )
+    needs, subject, link = cuda_needs(facts, "libcublasLt.so.12")
+    assert needs.cuda_reasons(link, subject, fatal=True) == []
+    (reason,) = needs.cuda_reasons(link, subject, fatal=False)
+    assert (reason.severity, reason.code) == (Severity.DEGRADED, Code.CUDA_MISMATCH)
