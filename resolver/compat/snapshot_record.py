@@ -121,6 +121,7 @@ def artifact_of(record: Record) -> Artifact:
         kind=parsed.kind,
         channel=record.channel,
         origin="snapshot",
+        recorded=record.date,
         tags=parsed.tags,
         build=parsed.build,
         url=record.url,
@@ -248,15 +249,15 @@ def write_snapshot(path: Path, records: Iterable[Record]) -> tuple[Path, ...]:
     return tuple(touched)
 
 
-def render_pins(tuple_id: str, pins: Iterable[Requirement]) -> str:
-    """The text of a pins file: the pins sorted, each once."""
+def render_pins(
+    tuple_id: str,
+    pins: Iterable[Requirement],
+    origin: str = "the closure of the tuple, solved on the index of its exclude-newer day",
+) -> str:
+    """The text of a pins file: the pins sorted, each once; ``origin`` says what they are."""
     lines = sorted({str(pin) for pin in pins})
     body = "".join(f"    {json.dumps(line)},\n" for line in lines)
-    return (
-        "# Generated: the closure of the tuple, solved on the index of its exclude-newer day.\n"
-        f"tuple = {json.dumps(tuple_id)}\n"
-        f"pins = [\n{body}]\n"
-    )
+    return f"# Generated: {origin}.\ntuple = {json.dumps(tuple_id)}\npins = [\n{body}]\n"
 
 
 def write_pins(path: Path, tuple_id: str, pins: Sequence[Requirement]) -> Path:

@@ -31,6 +31,7 @@ from packaging.version import Version
 from resolver.documents import parse_toml
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text, replace_file
+from resolver.model.artifact import Artifact
 from resolver.model.outcome import Outcome, Package
 from resolver.model.target import Target
 
@@ -83,8 +84,14 @@ def _package(package: Package, wheelhouse: str, lock_dir: Path) -> LockedPackage
         dependencies=[{"name": name} for name in package.dependencies] or None,
         wheels=[file] if isinstance(file, PackageWheel) else None,
         sdist=file if isinstance(file, PackageSdist) else None,
-        tool={"abilock": {"channel": artifact.channel, "from": artifact.origin}},
+        tool={"abilock": _origin(artifact)},
     )
+
+
+def _origin(artifact: Artifact) -> dict[str, str]:
+    """Where a file is known from, and of which day where no index was asked for it."""
+    own = {"channel": artifact.channel, "from": artifact.origin}
+    return own if artifact.recorded is None else own | {"recorded": artifact.recorded}
 
 
 def _relative(path: Path, lock_dir: Path) -> str:

@@ -28,7 +28,7 @@ class Artifact:
     ``metadata_hash`` is the sha256 of the PEP 658/714 metadata file, ``""`` when the file exists
     and its hash is not given, None when there is no such file.
     ``origin`` says how the record reached us: a live ``index``, a ``snapshot`` of ``knowledge/``,
-    or a local ``directory``.
+    or a local ``directory``. ``recorded`` is the day (ISO) of the record of a snapshot.
     ``alternates`` are other sha256 that the channel lists for the same address, oldest first.
     ``rivals`` are other addresses at which it lists a file of this name and of another content.
     """
@@ -39,6 +39,7 @@ class Artifact:
     kind: Literal["wheel", "sdist"]
     channel: str
     origin: Literal["index", "snapshot", "directory"]
+    recorded: str | None = None
     tags: frozenset[Tag] = frozenset()
     build: BuildTag = ()
     url: str | None = None
@@ -197,3 +198,12 @@ class Metadata:
     source: str
     broken: tuple[str, ...] = ()
     placeholder: bool = False
+
+
+def snapshot_days(artifacts: Iterable[Artifact]) -> str:
+    """The days of the records that these files are known by, in words; empty where there are none.
+
+    ``2026-02-28``, or ``2026-02-28 to 2026-11-29``.
+    """
+    days = sorted({artifact.recorded for artifact in artifacts if artifact.recorded is not None})
+    return " to ".join(dict.fromkeys((*days[:1], *days[-1:])))

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resolver.dataclass import replace
+from resolver.model.artifact import snapshot_days
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.host_need import CUDA, PYTHON
 from resolver.model.outcome import (
@@ -303,7 +304,9 @@ def _snapshots(packages: Iterable[Package]) -> Iterator[str]:
     yield ""
     names = ", ".join(str(p.release) for p in recorded[:_SHOWN])
     more = f" and {len(recorded) - _SHOWN} more" if len(recorded) > _SHOWN else ""
-    yield f"From snapshots, not seen on their channel in this run: {names}{more}."
+    days = snapshot_days(p.artifact for p in recorded)
+    of = f" of {days}" if days else ""
+    yield f"From snapshots{of}, not seen on their channel in this run: {names}{more}."
     unplaced = [p for p in recorded if p.artifact.url is None]
     if unplaced:
         has, files = ("has", "file") if len(unplaced) == 1 else ("have", "files")

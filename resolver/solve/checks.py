@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from packaging.utils import NormalizedName
 
-from resolver.model.artifact import Artifact
+from resolver.model.artifact import Artifact, snapshot_days
 from resolver.model.knowledge import Build, Knowledge
 from resolver.model.outcome import Check, Outcome, Package
+from resolver.model.plural import counted
 from resolver.model.reason import Grade
 from resolver.model.release import Named
 from resolver.model.stack import TORCH
@@ -30,27 +31,38 @@ def find_checks(
     """
     linked = {pair.extension.name for pair in outcome.pairs}
     checks: list[Check] = []
-    told = 0
+    told: list[Artifact] = []
     for package in outcome.packages:
         name = package.artifact.name
         if name == TORCH or (name in asked and package.artifact.is_native):
             checks += _of_package(workspace, package)
         elif name not in linked:
-            told += 1
+            told.append(package.artifact)
     if any(check.what == "CUDA build" for check in checks):
         checks += _of_driver(workspace)
     if told and checks:
-        noun = "package" if told == 1 else "packages"
         checks.append(
             Check(
-                subject=Named(f"{told} more {noun}"),
+                subject=Named(counted(len(told), "more package")),
                 what="requirements",
                 finding="tags, versions and Requires-Dist fit; nothing in the files was read",
                 grade=Grade.DECLARED,
-                evidence="index pages and metadata",
+                evidence=_listed_by(told, offline=workspace.index.offline),
             )
         )
     return tuple(checks)
+
+
+def _listed_by(artifacts: Sequence[Artifact], *, offline: bool) -> str:
+    """Where it is known from that there are these files, and when it was said."""
+    origins = {artifact.origin for artifact in artifacts}
+    days = snapshot_days(artifacts)
+    places = [
+        *(["index pages" + (" kept from before" if offline else "")] if "index" in origins else ()),
+        *([f"snapshots{' of ' if days else ''}{days}"] if "snapshot" in origins else ()),
+        *(["files in directories"] if "directory" in origins else ()),
+    ]
+    return f"{', '.join(places)} and metadata"
 
 
 def _of_package(workspace: Workspace, package: Package) -> Iterator[Check]:

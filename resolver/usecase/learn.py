@@ -123,11 +123,14 @@ def _learn_wheels(
             held = facts.get(artifact.sha256)
             if held is not None and (held.depth == "full" or not full):
                 continue
+            # What is kept here was read on a day that nobody wrote down.
+            store = connection.store
+            was_read = store is not None and store.get(artifact.sha256, full=full) is not None
             found = read_facts(connection, artifact, full=full)
             facts[artifact.sha256] = found
             tell(f"{filename}: {counted(len(found.members), 'member')}, {found.bytes_read:,} bytes")
             read = [fact for fact in facts.values() if fact is not None]
-            pack.write(project, read, day=_today(session))
+            pack.write(project, read, day=None if was_read else _today(session))
     tell(f"The evidence of {counted(len(facts), 'wheel')} of {project} is packed.")
 
 
@@ -153,6 +156,7 @@ def _learn_files(base: KnowledgeBase, text: str, tell: Tell, activity: Activity)
                 date=today,
             )
             for artifact in wanted
+            if artifact.origin == "index"
         ]
     write_snapshot(base.root / "snapshot", records)
     tell(f"{requirement}: {counted(len(records), 'file')}")

@@ -82,7 +82,9 @@ def learn_set(
     contents = {
         file: _render(found, chosen, packages, name),
         file.with_name(f"{name}{PINS_SUFFIX}"): render_pins(
-            name, [Requirement(f"{n}=={v}") for n, v in sorted({**found.pins, **packages}.items())]
+            name,
+            [Requirement(f"{n}=={v}") for n, v in sorted({**found.pins, **packages}.items())],
+            origin="what was installed or locked, as it was found; no index was asked",
         ),
     }
     state: Literal["recorded", "kept"] = "recorded"

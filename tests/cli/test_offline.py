@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,12 @@ def test_the_default_stack(run: Run, python: str) -> None:
     assert STACK.items() <= found.items()
     assert len(found) > 40
     assert "Known-good set: blackwell-sm120-cu130-2026-02, reported 2026-02-28" in result.err
-    assert "From snapshots, not seen on their channel in this run: " in result.err
+    days = r"2026-\d\d-\d\d( to 2026-\d\d-\d\d)?"
+    said = rf"From snapshots of {days}, not seen on their channel in this run: "
+    assert re.search(said, result.err)
+    rows = [(package.tool or {})["abilock"] for package in load_lock(Path("pylock.toml")).packages]
+    assert {row["from"] for row in rows} == {"snapshot"}
+    assert all(re.fullmatch(r"2026-\d\d-\d\d", row["recorded"]) for row in rows)
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.12"])
@@ -85,6 +91,14 @@ def test_sglang_takes_what_it_pins(run: Run) -> None:
     assert again.keys() == found.keys()
     assert {n: v for n, v in again.items() if n in stack} == {n: found[n] for n in stack}
     assert "known-good set sglang-0.5.9-cu130 was passed over: it is degraded" in result.err
+
+
+def test_no_index_is_said_to_have_been_read(run: Run) -> None:
+    asked = ("why", "torch==2.9.1+cu130", "sgl-kernel==0.3.21+cu130", *BLACKWELL, *X86)
+    told = run(*asked, "--python", "3.12")
+    assert told.code == 0
+    assert re.search(r"by snapshots of 2026-[-\d]+( to [-\d]+)? and metadata\n", told.out)
+    assert "index page" not in told.out
 
 
 def test_why_the_pair_of_the_report_fails(run: Run) -> None:
