@@ -11,7 +11,12 @@ import typer
 
 from resolver import api
 from resolver.cli import console
+from resolver.cli.flatten import Omit, flattened
+from resolver.cli.opened import opened
 from resolver.lockfile.write_file import write_file
+from resolver.model.options import IndexOptions
+
+_NO_INDEX = Omit("index", "channels", "offline", "wheelhouse", "no_cache", "cache_dir")
 
 
 class Form(StrEnum):
@@ -26,15 +31,18 @@ class Form(StrEnum):
     SMOKE = "smoke"
 
 
+@flattened
 def export(
     lock: Annotated[Path, typer.Argument(metavar="[LOCK]", help="The lock.")] = Path("pylock.toml"),
     to: Annotated[Form, typer.Option("--to", help="The form to write.")] = Form.UV,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to; - prints it.")
     ] = Path("-"),
+    index: Annotated[IndexOptions, _NO_INDEX] = IndexOptions(),
 ) -> None:
     """Write a lock in the form of another tool: requirements, Dockerfile, conda, ..."""
-    text = api.export(lock, to.value)
+    with opened(index) as session:
+        text = api.export(lock, to.value, session=session)
     if str(output) == "-":
         console.data(text)
         return

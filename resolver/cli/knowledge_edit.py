@@ -208,7 +208,7 @@ def build(
         "--at-most": at_most,
     }
     if wheels:
-        _wheels(KnowledgeBase(knowledge), what or (), options, again)
+        _wheels(KnowledgeBase.to_edit(knowledge), what or (), options, again)
         return
     if stray := [name for name, said in options.items() if said is not None]:
         raise UsageError(f"{stray[0]} is about the wheels of --wheels", hint="add --wheels")
@@ -217,7 +217,7 @@ def build(
 
         with watching() as activity:
             read, providers = build_providers(
-                KnowledgeBase(knowledge), what or (), tell=console.words, activity=activity
+                KnowledgeBase.to_edit(knowledge), what or (), tell=console.words, activity=activity
             )
         known = counted(len(providers.wheels), "wheel")
         console.words(f"Read {counted(read, 'wheel')}; the libraries of {known} are known.")

@@ -79,6 +79,15 @@ def knowledge_path() -> Path:
     )
 
 
+# A directory that has these is a whole database, and says so where one of its files is missing.
+_WHOLE = ("channels.toml", "cuda.toml")
+
+
+def is_whole(directory: Path) -> bool:
+    """Whether a directory of facts is a database of its own, or adds to another."""
+    return all((directory / name).is_file() for name in _WHOLE)
+
+
 def load_knowledge(
     path: Path | None = None, overlays: tuple[Path, ...] = (), cache_dir: Path | None = None
 ) -> Knowledge:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.compat.kept_facts import kept, kept_bytes
-from resolver.compat.load_facts import knowledge_path, load_knowledge, load_rows
+from resolver.compat.load_facts import is_whole, knowledge_path, load_knowledge, load_rows
 from resolver.model.knowledge import Knowledge
 from resolver.model.load_knowledge import LoadRule, NativeProjects, PreloadRule, SystemLibrary
 
@@ -75,6 +75,21 @@ class KnowledgeBase:
         self.overlays = tuple(overlays)
         self._facts = facts
         self._cache_dir = cache_dir
+
+    @classmethod
+    def to_edit(cls, directory: Path | None) -> KnowledgeBase:
+        """What is read by who writes into ``directory``, by default what ships.
+
+        A directory of some facts is read above what ships.
+        """
+        if directory is None or is_whole(directory):
+            return cls(directory)
+        return cls(None, [directory])
+
+    @property
+    def top(self) -> Path:
+        """The directory that counts most: where who edits writes."""
+        return self.layers[-1]
 
     @property
     def layers(self) -> tuple[Path, ...]:

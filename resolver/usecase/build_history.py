@@ -38,12 +38,12 @@ def build_history(
     other. ``tell`` is called with a line about each wheel, ``activity`` counts. Cost: some 500 to
     900 MB a wheel. Raises UsageError, IndexFailure, DamagedData and OSError.
     """
-    base = KnowledgeBase(root)
+    base = KnowledgeBase.to_edit(root)
     held = base.history
     read = {file.sha256 for column in held.builds for file in column.files}
     covered = {(column.version, column.machine) for column in held.builds}
     wanted = set(map(_release, releases))
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.top)
     history: History | None = None if again else held
     count = 0
     with (
@@ -66,7 +66,7 @@ def build_history(
             tell(f"{artifact.filename}: {column[0].symbols} symbols")
     if history is None or count == 0:
         return 0, held
-    dump_history(history, base.root / "abi")
+    dump_history(history, base.top / "abi")
     return count, history
 
 

@@ -54,7 +54,7 @@ def build_providers(
     history = base.providers
     whole = {wheel.file.sha256 for wheel in history.wheels if _is_read(wheel.libraries)}
     held = {wheel.file.sha256 for wheel in history.wheels}
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.top)
     with (
         Session(options=options, activity=activity or Activity()) as session,
         session.connect() as connection,
@@ -82,9 +82,9 @@ def build_providers(
         functions, sources = _functions(connection)
     if columns:
         history = extend_providers(history, columns)
-        dump_providers(history, base.root / "abi")
+        dump_providers(history, base.top / "abi")
     if functions:
-        dump_functions(functions, sources, base.root / "abi")
+        dump_functions(functions, sources, base.top / "abi")
     return len(columns), history
 
 

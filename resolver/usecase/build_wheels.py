@@ -81,15 +81,15 @@ def build_wheels(
     requirements = [_requirement(text) for text in wanted]
     projects = tuple(dict.fromkeys(canonicalize_name(each.name) for each in requirements))
     projects = projects or listed_projects(base.facts, base.load_rules, base.natives)
-    store = _Store(base.root / "abi")
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    store = _Store(base.top / "abi")
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.top)
     readers: AbstractContextManager[Readers] = (
         cluster_readers(scheduler) if scheduler is not None else nullcontext(local_readers(jobs))
     )
     with (
         Session(options=options, activity=activity or Activity()) as session,
         session.connect() as connection,
-        Journal(base.root / "abi") as journal,
+        Journal(base.top / "abi") as journal,
         readers as read,
     ):
         if session.offline:

@@ -60,7 +60,7 @@ def learn(
     """
     if full and files:
         raise UsageError("--full reads wheels and --files reads none", hint="give one of them")
-    base = KnowledgeBase(root)
+    base = KnowledgeBase.to_edit(root)
     activity = activity or Activity()
     sets = {known_tuple.id: known_tuple for known_tuple in base.facts.tuples}
     for text in what:
@@ -92,8 +92,8 @@ def _learn_tuple(base: KnowledgeBase, chosen: KnownTuple, tell: Tell, activity: 
         tell(f"{chosen.id}, Python {cell[0]}, {cell[1]}: {counted(len(closure), 'package')}")
     pins = merge_pins(closures)
     files = [
-        write_pins(base.root, chosen.id, pins),
-        *write_snapshot(base.root / "snapshot", records.values()),
+        write_pins(base.top, chosen.id, pins),
+        *write_snapshot(base.top / "snapshot", records.values()),
     ]
     tell(
         f"Wrote {counted(len(pins), 'pin')} and {counted(len(records), 'record')} "
@@ -111,7 +111,7 @@ def _learn_wheels(
     project = canonicalize_name(requirement.name)
     pack = base.pack
     facts = {fact.sha256: fact for fact in pack.all(project)}
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.top)
     with (
         Session(options=options, activity=activity) as session,
         session.connect() as connection,
@@ -137,7 +137,7 @@ def _learn_wheels(
 def _learn_files(base: KnowledgeBase, text: str, tell: Tell, activity: Activity) -> None:
     """Record every Linux wheel of some releases with its metadata; an sdist where there is none."""
     requirement, _ = parse_requirement(text, "learn")
-    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.root)
+    options = IndexOptions(channels=(DEFAULT_CHANNEL,), knowledge=base.top)
     with (
         Session(options=options, activity=activity) as session,
         session.connect() as connection,
@@ -158,7 +158,7 @@ def _learn_files(base: KnowledgeBase, text: str, tell: Tell, activity: Activity)
             for artifact in wanted
             if artifact.origin == "index"
         ]
-    write_snapshot(base.root / "snapshot", records)
+    write_snapshot(base.top / "snapshot", records)
     tell(f"{requirement}: {counted(len(records), 'file')}")
 
 
@@ -222,7 +222,7 @@ def _learn_cell(
     )
     moment = parse_day(day)
     with (
-        Session(options=IndexOptions(knowledge=base.root), activity=activity) as session,
+        Session(options=IndexOptions(knowledge=base.top), activity=activity) as session,
         session.open_workspace(target, exclude_newer=moment) as workspace,
     ):
         outcome = strategy.resolve(workspace, request)

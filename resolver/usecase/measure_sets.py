@@ -65,12 +65,15 @@ def measure_sets(
     not come is left out, told, and measured by the next run. Raises UsageError for what names no
     root, IndexFailure where the listing of a root does not come, and OSError.
     """
-    base = KnowledgeBase(root)
+    base = KnowledgeBase.to_edit(root)
     chosen = _chosen(base.set_roots, wanted)
     channels = (DEFAULT_CHANNEL, *(c.name for c in base.facts.channels if not c.opt_in))
-    options = IndexOptions(channels=channels, knowledge=base.root)
+    options = IndexOptions(channels=channels, knowledge=base.top)
     built = MeasuredSets()
     with session or Session(options=options) as opened:
+        if opened.offline:
+            # That a release has no wheel, or pins what nobody has, an index of today alone says.
+            raise UsageError("measuring releases needs their indexes", hint="allow the network")
         run = _Run(base, opened, again, tell, built)
         for set_root, versions in chosen:
             run.measure(set_root, versions)
@@ -79,7 +82,7 @@ def measure_sets(
 
 def report_sets(root: Path | None, file: Path) -> None:
     """Write the generated sets of a database as a page. Raises KnowledgeError, OSError."""
-    base = KnowledgeBase(root)
+    base = KnowledgeBase.to_edit(root)
     replace_file(file, sets_report(base.set_roots, base.sets).encode())
 
 

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from resolver.compat.load_facts import is_whole
 from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.usecase.installed_database import read_installed
 
 VARIABLE = "ABILOCK_KNOWLEDGE"
-# A directory that has these is a whole database, and says so where one of its files is missing.
-_WHOLE = ("channels.toml", "cuda.toml")
 
 
 def open_knowledge(
@@ -64,11 +63,6 @@ def own_directories(environ: Mapping[str, str], data_dir: Path) -> list[Path]:
 def own_directory(data_dir: Path) -> Path:
     """Where a user's facts lie where nothing else is said."""
     return data_dir / "knowledge"
-
-
-def is_whole(directory: Path) -> bool:
-    """Whether a directory of facts is a database of its own, or adds to another."""
-    return all((directory / name).is_file() for name in _WHOLE)
 
 
 def _directory(path: Path, origin: str) -> Path:

@@ -120,3 +120,31 @@ def test_files_of_a_release_are_recorded_as_the_index_lists_them(
     assert result.err == (
         "error: --full reads wheels and --files reads none\nhint: give one of them\n"
     )
+
+
+def test_what_is_learned_goes_into_a_directory_of_some_facts(
+    run: Run, place: Path, server: Server
+) -> None:
+    wheel = build_wheel("alpha", "1.0", tag="cp312-cp312-linux_x86_64", files={"alpha.py": b""})
+    server.project("alpha", [wheel])
+    mine = place / "mine"
+    mine.mkdir()
+    done = run("knowledge", "learn", "alpha==1.0", "--knowledge", "mine")
+    assert (done.code, done.err.splitlines()[-1]) == (
+        0,
+        "The evidence of 1 wheel of alpha is packed.",
+    )
+    assert [path.name for path in mine.rglob("*") if path.is_file()] == ["alpha.jsonl.xz"]
+
+
+@pytest.mark.parametrize(
+    "command", [("learn", "alpha==1.0", "--files"), ("measure", "sglang>=0.5")]
+)
+def test_what_an_index_says_is_not_learned_offline(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("ABILOCK_OFFLINE", "1")
+    (place / "mine").mkdir()
+    told = run("knowledge", *command, "--knowledge", "mine")
+    assert (told.code, told.err.splitlines()[-1]) == (2, "hint: allow the network")
+    assert not list((place / "mine").iterdir())
