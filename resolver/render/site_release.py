@@ -117,7 +117,7 @@ def _reading(site: Site, reading: Reading, known: set[str], number: int) -> Mark
         tag(
             "details",
             tag("summary", counted(len(reading.members), "native member")),
-            _members(reading),
+            _members(reading, head),
         ),
         _files(reading.files),
         aria_labelledby=id_,
@@ -181,9 +181,9 @@ def _lacking(row: Lacking, known: set[str]) -> Markup:
     )
 
 
-def _members(reading: Reading) -> Markup:
+def _members(reading: Reading, head: str) -> Markup:
     return table(
-        f"Native members on {reading.machine}",
+        f"Native members. {head}",
         ("Member", "Symbols of torch", "glibc", "Device code", "Loads"),
         [
             (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from packaging.version import Version
 from resolver.abi.bundled_evidence import EvidencePack
 from resolver.abi.history_file import dump_history
 from resolver.compat.snapshot_record import write_snapshot
+from resolver.dataclass import dataclass, replace
 from resolver.model.options import IndexOptions
 from resolver.model.site import Site
 from resolver.render.site import site_files
@@ -74,7 +74,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "xformers/_plain.so": ([CLONE], []),
     }
     facts = wheel(needs, filename=DEMO)
-    EvidencePack(place / "abi").write(canonicalize_name("xformers"), [facts])
+    older = wheel({"xformers/_C.so": ([CHECK_INT], [])}, filename=DEMO.replace("cp312", "cp310"))
+    older = replace(older, sha256="6" * 64)  # of the same release, with needs of its own
+    pack = EvidencePack(place / "abi")
+    pack.write(canonicalize_name("xformers"), [facts, older], day="2026-02-03")
     (place / "sets").mkdir()
     lines = (json.dumps(row) for row in (SET, NONE, BAD))
     (place / "sets/sglang.jsonl").write_text("".join(f"{line}\n" for line in lines))

@@ -106,7 +106,10 @@ def test_hostile_pages_stay_pages(tab: Page, written: Written, tmp_path: Path) -
     names = sorted((tmp_path / "site" / "release").iterdir())
     for page in (
         *names,
-        *(tmp_path / "site" / n for n in ("index.html", "sets.html", "releases.html")),
+        *(
+            tmp_path / "site" / n
+            for n in ("index.html", "sets.html", "releases.html", "matrix/xformers.html")
+        ),
     ):
         tab.open(page.as_uri())
         if page.name == "index.html":

@@ -48,7 +48,7 @@ def test_a_script_is_one_value(text: str) -> None:
 def hostile(site: Site) -> Site:
     """The site with that text wherever a wheel or a record brings one."""
     (release,) = site.releases
-    (reading,) = release.readings
+    reading = release.readings[0]
     file = replace(reading.files[0], filename=HOSTILE, sha256=HOSTILE, source=HOSTILE)
     symbol = Symbol(mangled=HOSTILE, name=HOSTILE)
     reading = replace(
@@ -63,8 +63,18 @@ def hostile(site: Site) -> Site:
     )
     tuples = tuple(replace(known, title=HOSTILE, source=HOSTILE) for known in site.tuples)
     answers = tuple({**answer, "notes": [HOSTILE]} for answer in site.picker.answers)
+    (one,) = site.matrices
+    section = one.sections[0]
+    assert section.matrix is not None
+    wide = replace(
+        section.matrix,
+        rows=section.matrix.rows[:1],
+        columns=section.matrix.columns[:1] * 30,
+        cells=section.matrix.cells[:1] * 30,
+    )
     return replace(
         site,
+        matrices=(replace(one, sections=(replace(section, matrix=wide),)),),
         releases=(release,),
         tuples=tuples,
         picker=replace(site.picker, answers=answers),

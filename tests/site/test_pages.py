@@ -70,7 +70,8 @@ def test_a_release_tells_what_binds_it(written: Written) -> None:
     assert CHECK_INT in text
     assert "libtorch.so" in text
     assert "not read" in text  # its device code
-    assert "recorded 2026-02-01 from the default index" in text
+    assert "read for its symbols on 2026-02-03; recorded 2026-02-01 from the default index" in text
+    assert "On x86_64: reading 1" in text
     assert "5" * 64 in text
 
 
