@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from resolver import __version__
 from resolver.dataclass import dataclass
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.measured_set import NoSet
 from resolver.model.site import MatrixPage, Picker, ReleasePage, SetsPage, Site
 from resolver.model.stack import TORCH
@@ -105,7 +107,7 @@ def build_site(
     sections = [(task, found) for task, found in done if isinstance(task, MatrixTask)]
     return Site(
         version=__version__,
-        digest=verify_knowledge(session.options.knowledge).sha256,
+        digest=digest_of(base),
         day=_day(session, releases),
         picker=_picker(axes, done),
         matrices=tuple(
@@ -124,6 +126,12 @@ def build_site(
         sets=_sets(session),
         libraries=_libraries(session),
     )
+
+
+def digest_of(base: KnowledgeBase) -> str:
+    """The sha256 of the database as ``knowledge verify`` has it; of several, of all of these."""
+    each = [verify_knowledge(layer).sha256 for layer in base.layers]
+    return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest()
 
 
 def _of(done: list[tuple[Task, Any]], kind: type) -> Iterator[Any]:
