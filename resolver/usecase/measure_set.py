@@ -13,7 +13,7 @@ from resolver.compat.target_rules import TargetRules
 from resolver.dataclass import dataclass, field, replace
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.served_archs import DeviceCodeOf
-from resolver.model.artifact import Artifact, Metadata
+from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.measured_set import MeasuredSet, SetFinding, SetRoot
@@ -24,10 +24,11 @@ from resolver.model.stack import TORCH
 from resolver.model.stated import Stated
 from resolver.model.version import public_of
 from resolver.solve.judge import weigh
-from resolver.solve.pinned_stack import StackIndex, StackNames, exact_pins, pinned_closure
+from resolver.solve.pinned_stack import StackIndex, StackNames, pinned_closure
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
+from resolver.usecase.pinned_files import file_of, pinned_files
 from resolver.usecase.session import links_of
 
 # A file for this Python or machine was never made: that is no fault of what is pinned.
@@ -48,11 +49,16 @@ class Absent:
     why: str
 
 
+Solved = tuple[SetRoot, Version, str, CudaVersion]
+
+
 @dataclass(slots=True)
 class SetMeter:
     """Measures releases on the target of one workspace.
 
-    ``archs`` are the GPUs that are asked about, ``date`` the day that is written down.
+    ``archs`` are the GPUs that are asked about, ``date`` the day that is written down. ``solved``
+    is what was found for other Pythons: where a release pins the same, its packages are judged
+    at once, and nothing is searched for.
     """
 
     workspace: Workspace
@@ -60,6 +66,7 @@ class SetMeter:
     stack: StackNames
     archs: tuple[Arch, ...]
     date: str
+    solved: dict[Solved, tuple[Mapping[NormalizedName, Version], list[Requirement]]]
     _views: dict[object, Workspace] = field(default_factory=dict)
 
     def measure(
@@ -76,29 +83,44 @@ class SetMeter:
         if version is None:
             raise ValueError("only the newest set is of no release")
         keep = frozenset({root.project, *root.beside})
-        here = self._view(keep, frozenset())
+        pins = pinned_files(self.workspace, self.stack, root.project, version, root.extras)
+        if pins.missing is not None:
+            return Absent(pins.missing)
+        here = self._view(keep, frozenset(pins.sources))
         own = _requirement(root.project, version, root.extras)
-        if own_file(here, root.project, version) is None:
-            return Absent(f"no wheel of {root.project} {version} for Linux {here.target.machine}")
+        key = (root, version, here.target.machine, here.target.cuda)
+        sources = {name: pin for name, pin in pins.sources.items() if name in self.stack}
+        direct, found = self.solved.get(key, ({}, []))
+        if found and direct == pins.direct:
+            alike = self._for_cuda(here, [own, *found])
+            if alike is not None:
+                members = frozenset(canonicalize_name(each.name) for each in found)
+                return self._found(here, root, alike, members, sources)
+        wanted = [own]
+        if not default and (named := self._named_torch(pins.direct.get(TORCH, version))):
+            wanted.append(named)
+        outcome = self._for_cuda(here, wanted)
+        if outcome is None and not default:
+            return Absent(f"its pins do not fit a torch for CUDA {here.target.cuda}")
+        if outcome is None:
+            return self._failed(root, version, weigh(here, _request([own])), pins.direct)
         if root.kind == "beside":
-            return self._beside(here, root, own)
-        outcome = self._for_cuda(here, [own])
-        aside: frozenset[NormalizedName] = frozenset()
-        while outcome is None:
-            judged = weigh(here, _request([own]))
-            fatal = [r for r in judged.reasons if r.severity is Severity.FATAL]
-            built = frozenset(
-                canonicalize_name(r.subject.name) for r in fatal if r.code is Code.SDIST_ONLY
+            made = self._beside(here, root, outcome)
+        else:
+            members = pinned_closure(outcome, {root.project: root.extras}, through_torch=False)
+            made = self._found(here, root, outcome, members, sources)
+        if isinstance(made, MeasuredSet):
+            self.solved[key] = (
+                pins.direct,
+                [_requirement(n, v) for n, v in made.packages.items() if n not in made.sources],
             )
-            if not built - aside or root.project in built:
-                return self._failed(here, root, version, judged, default=default)
-            # Without a wheel there are no bytes to look at: the rest is measured.
-            aside |= built
-            here = self._view(keep, aside)
-            outcome = self._for_cuda(here, [own])
-        members = pinned_closure(outcome, {root.project: root.extras}, through_torch=False)
-        sources = self._sources(root, version, aside)
-        return self._found(here, root, outcome, members, sources)
+        return made
+
+    def _named_torch(self, pin: Version) -> Requirement | None:
+        """The build of a pinned torch that says the target's CUDA in its version."""
+        named = pin.__replace__(local=self.workspace.target.cuda.tag)
+        file = file_of(self.workspace, TORCH, named)
+        return None if file is None else _requirement(TORCH, named)
 
     def _view(self, keep: frozenset[NormalizedName], aside: frozenset[NormalizedName]) -> Workspace:
         """The workspace over the stack alone; what metadata say is another thing in each."""
@@ -110,43 +132,26 @@ class SetMeter:
             )
         return view
 
-    def _sources(
-        self, root: SetRoot, version: Version, aside: frozenset[NormalizedName]
-    ) -> dict[NormalizedName, Version]:
-        """Those that have no wheel and that the release itself pins."""
-        pins = self._pins(root, version)
-        return {name: pins[name] for name in sorted(aside) if name in pins and name in self.stack}
-
-    def _pins(self, root: SetRoot, version: Version) -> dict[NormalizedName, Version]:
-        """What the metadata of a release pin on this target; nothing where they cannot be read."""
-        file = own_file(self.workspace, root.project, version)
-        metadata = None if file is None else self.workspace.metadata(file)
-        if not isinstance(metadata, Metadata):
-            return {}
-        return exact_pins(metadata, self.workspace.target, root.extras)
-
     def _for_cuda(self, here: Workspace, wanted: list[Requirement]) -> Outcome | None:
         """The solution with a torch for this very CUDA, where there is one."""
         outcome = attempt(here, _request(wanted))
         torch = None if outcome is None else outcome.package(TORCH)
         if torch is None:
             return None
-        cuda = here.target.cuda
-        if here.rules.cuda_of(torch.artifact, torch.metadata) == str(cuda):
+        cuda = str(here.target.cuda)
+        if here.rules.cuda_of(torch.artifact, torch.metadata) == cuda:
             return outcome
         # What was read goes before a build for this CUDA that was not: then that is asked for.
-        local = Requirement(f"{TORCH}=={public_of(torch.version)}+{cuda.tag}")
-        return attempt(here, _request([*wanted, local]))
+        named = None if torch.version.local else self._named_torch(torch.version)
+        return None if named is None else attempt(here, _request([*wanted, named]))
 
-    def _beside(self, here: Workspace, root: SetRoot, own: Requirement) -> MeasuredSet | Absent:
+    def _beside(self, here: Workspace, root: SetRoot, outcome: Outcome) -> MeasuredSet | Absent:
         """Torch with what fits it, project by project in their order: each the newest that does."""
-        outcome = self._for_cuda(here, [own])
-        if outcome is None:
-            judged = weigh(here, _request([own]))
-            return Absent(_why(judged.reasons))
-        torch = outcome.package(root.project)
-        if torch is not None:
-            own = _requirement(root.project, torch.version)
+        own = next(
+            _requirement(package.name, package.version)
+            for package in outcome.packages
+            if package.name == root.project
+        )
         chosen: list[Requirement] = []
         for name in root.beside:
             wider = attempt(here, _request([own, *chosen, Requirement(name)]))
@@ -208,21 +213,17 @@ class SetMeter:
 
     def _failed(
         self,
-        here: Workspace,
         root: SetRoot,
         version: Version,
         judged: Judgement,
-        *,
-        default: bool,
+        pins: Mapping[NormalizedName, Version],
     ) -> MeasuredSet | Absent:
         """A release whose pins do not come together: a bad set, unless files were never made."""
+        here = self.workspace
         fatal = [reason for reason in judged.reasons if reason.severity is Severity.FATAL]
         never_made = [reason for reason in fatal if reason.code in _ABSENT]
-        if never_made or not default:
+        if never_made or TORCH not in pins:
             return Absent(_why(never_made or fatal))
-        pins = self._pins(root, version)
-        if TORCH not in pins:
-            return Absent(_why(fatal))
         told = {name for reason in fatal for name in reason.names}
         named = {name: pin for name, pin in pins.items() if name in self.stack or name in told}
         return MeasuredSet(
@@ -291,12 +292,6 @@ class SetMeter:
         same = str(root.id) == str(root.project)
         name = str(root.id) if same else f"{root.id}-{root.project}"
         return f"{name}-{version}-{cuda.tag}-{self.workspace.target.machine}"
-
-
-def own_file(workspace: Workspace, project: NormalizedName, version: Version) -> Artifact | None:
-    """The file of a release that the target takes; None where it takes none."""
-    group = workspace.catalog(project).group(version)
-    return next(iter(group), None)
 
 
 def _is_told(reason: Reason, files: Collection[str]) -> bool:

@@ -7,10 +7,12 @@ and the next one goes on where it ended.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName
 from packaging.version import Version
 
 from resolver.compat.set_file import Row, write_rows
@@ -30,7 +32,8 @@ from resolver.model.stack import CURRENT_PYTHONS, MACHINES, TORCH
 from resolver.model.target import Target
 from resolver.render.render_sets import sets_report
 from resolver.solve.pinned_stack import StackNames, exact_pins
-from resolver.usecase.measure_set import Absent, SetMeter
+from resolver.solve.workspace import Workspace
+from resolver.usecase.measure_set import Absent, SetMeter, Solved
 from resolver.usecase.session import Connection, Session
 from resolver.usecase.torch_builds import TorchBuilds, torch_builds
 
@@ -129,6 +132,7 @@ class _Run:
         self._archs = tuple(sorted({gpu.arch for gpu in base.facts.gpus}))
         self._today = session.world.now().date().isoformat()
         self._torches: TorchBuilds | None = None
+        self._solved: dict[Solved, tuple[Mapping[NormalizedName, Version], list[Requirement]]] = {}
 
     def measure(self, root: SetRoot, versions: SpecifierSet) -> None:
         """Measure the releases of one root that are to be, and write them."""
@@ -225,7 +229,7 @@ class _Run:
         for target in self._targets(wanted):
             mine = [each for each in wanted if target.cuda in each.cudas[target.machine]]
             with self._session.open_workspace(target) as workspace:
-                meter = SetMeter(workspace, self._base, self._stack, self._archs, self._today)
+                meter = self._meter(workspace)
                 for each in mine:
                     version = each.version
                     if version in failed:
@@ -243,6 +247,11 @@ class _Run:
         for each in wanted:
             if each.version not in failed:
                 rows[each.version] = self._rows(root, each, cells)
+
+    def _meter(self, workspace: Workspace) -> SetMeter:
+        return SetMeter(
+            workspace, self._base, self._stack, self._archs, self._today, solved=self._solved
+        )
 
     def _fail(self, root: SetRoot, version: Version, error: Exception) -> None:
         text = f"{root.project} {version}: {error}"
@@ -342,9 +351,7 @@ class _Run:
             for cuda in sorted(self._builds().newest(machine)):
                 for target in self._pythons(machine, cuda):
                     with self._session.open_workspace(target) as workspace:
-                        meter = SetMeter(
-                            workspace, self._base, self._stack, self._archs, self._today
-                        )
+                        meter = self._meter(workspace)
                         try:
                             found.append(meter.measure(root, None))
                         except (IndexFailure, DamagedData) as error:
