@@ -70,6 +70,10 @@ class SetFiles:
         """The sets of one root, oldest release first."""
         return tuple(row for row in self.rows(root) if isinstance(row, MeasuredSet))
 
+    def of_project(self, project: NormalizedName) -> tuple[MeasuredSet, ...]:
+        """Those of the root that is called as its project is."""
+        return self.of(RootId(project))
+
     def all(self) -> Iterator[MeasuredSet]:
         """Every set, root by root. Cost: some 20 ms for those that ship."""
         for root in self.roots():

@@ -10,6 +10,7 @@ solved and judged as if nobody had named it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
@@ -18,7 +19,6 @@ from packaging.version import Version
 from resolver.dataclass import dataclass, field, replace
 from resolver.errors import IndexFailure
 from resolver.model.knowledge import Knowledge, KnownTuple
-from resolver.model.measured_set import MeasuredSet
 from resolver.model.outcome import Outcome
 from resolver.model.reason import Grade, Severity
 from resolver.model.target import Target
@@ -28,6 +28,9 @@ from resolver.solve.problem import Problem
 from resolver.solve.request import Request
 from resolver.solve.search import Failure
 from resolver.solve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from resolver.model.measured_set import MeasuredSet
 
 
 def stack_projects(knowledge: Knowledge) -> frozenset[NormalizedName]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
@@ -17,7 +17,6 @@ from resolver.model.artifact import Artifact, Metadata
 from resolver.model.dependency import parse_requires_python
 from resolver.model.host_need import BYTES, FILE, PYTHON, HostNeed
 from resolver.model.knowledge import Knowledge
-from resolver.model.measured_set import MeasuredSet
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Reason
 from resolver.model.release import Named, Release
@@ -27,6 +26,9 @@ from resolver.solve.candidate import Need, Wanted
 from resolver.solve.catalog import Catalog, CatalogBuilder
 from resolver.solve.file_reason import unreadable_metadata
 from resolver.solve.ports import Evidence, Index, Rules
+
+if TYPE_CHECKING:
+    from resolver.model.measured_set import MeasuredSet
 
 # nvidia-cublas-cu12, cuda-bindings, cupy-cuda13x, triton: what belongs to a CUDA build.
 _CUDA_PACKAGE = re.compile(r"^nvidia-|^cuda-|-cu\d\d|-cuda\d\d|triton")

@@ -49,7 +49,7 @@ class Absent:
     why: str
 
 
-Solved = tuple[SetRoot, Version, str, CudaVersion]
+Solved = tuple[SetRoot, Version | None, str, CudaVersion]
 
 
 @dataclass(slots=True)
@@ -164,18 +164,30 @@ class SetMeter:
         return self._found(here, root, outcome, frozenset(members))
 
     def _newest(self, root: SetRoot) -> MeasuredSet | Absent:
-        """The newest that solves, with the whole of what it requires."""
+        """The newest that solves, with the whole of what it requires; once for all Pythons."""
         wanted = [
             Requirement(f"{root.project}{_extras(root.extras)}{root.versions}"),
             *map(Requirement, root.beside),
         ]
-        outcome = attempt(self.workspace, _request(wanted))
+        target = self.workspace.target
+        key = (root, None, target.machine, target.cuda)
+        _, found = self.solved.get(key, ({}, []))
+        if found:
+            keep = frozenset(canonicalize_name(each.name) for each in found)
+            here = self._view(keep, frozenset())
+            alike = attempt(here, _request(found))
+            if alike is not None:
+                return self._found(here, root, alike, keep)
+        outcome = self._for_cuda(self.workspace, wanted)
         if outcome is None:
-            return Absent(_why(weigh(self.workspace, _request(wanted)).reasons))
+            return Absent(f"nothing of it solves with a torch for CUDA {target.cuda}")
         members = {root.project, TORCH, *root.beside}
         members |= {p.name for p in outcome.packages if p.name in self.stack.names}
         libraries = {library.project for library in self.base.facts.libraries}
-        return self._found(self.workspace, root, outcome, frozenset(members - libraries))
+        made = self._found(self.workspace, root, outcome, frozenset(members - libraries))
+        if isinstance(made, MeasuredSet):
+            self.solved[key] = ({}, [_requirement(n, v) for n, v in made.packages.items()])
+        return made
 
     # what was found
 

@@ -349,6 +349,7 @@ class _Run:
         found: list[MeasuredSet | Absent] = []
         for machine in MACHINES:
             for cuda in sorted(self._builds().newest(machine)):
+                self._tell(f"{root.id}: CUDA {cuda} on {machine}")
                 for target in self._pythons(machine, cuda):
                     with self._session.open_workspace(target) as workspace:
                         meter = self._meter(workspace)

@@ -21,7 +21,6 @@ from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.cuda import CudaVersion
 from resolver.model.knowledge import Knowledge
-from resolver.model.measured_set import RootId
 from resolver.model.options import IndexOptions
 from resolver.model.target import Target
 from resolver.usecase.open_knowledge import open_knowledge
@@ -315,7 +314,7 @@ class Session:
                     overrides=overrides or {},
                     together=lambda files: check_whole(base, target, files, evidence),
                     activity=self.activity,
-                    generated=lambda project: base.sets.of(RootId(project)),
+                    generated=lambda project: base.sets.of_project(project),
                 )
             finally:
                 evidence.close()

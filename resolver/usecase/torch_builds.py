@@ -22,7 +22,7 @@ from resolver.usecase.session import Connection, Session, cuda_tags
 _OLDEST = Version("2.4")
 _GLIBC = (2, 39)
 # The CUDA builds of so many releases are those that people install today.
-_CURRENT = 6
+_CURRENT = 4
 
 
 @dataclass(frozen=True, slots=True)

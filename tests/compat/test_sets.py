@@ -149,3 +149,44 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
             known.verdict == "good" and not known.sources and grades <= {Grade.MEASURED}
         ), known.id
         assert known.archs is None or not known.unread, known.id
+
+
+# truth: what independent readers of bytes, and imports of real wheels, say of the same pairs
+
+TESTS = Path(__file__).parents[1]
+
+
+def _beside_torch(known: MeasuredSet) -> set[tuple[str, str, str]]:
+    """The pairs of a set's files of the default index: an extension's release, and torch's."""
+    torch = canonicalize_name("torch")
+    if known.machine != "x86_64" or known.channels.get(torch) is not None:
+        return set()
+    beside = str(known.packages[torch])
+    return {
+        (name, str(version), beside)
+        for name, version in known.packages.items()
+        if name not in known.channels and name not in known.sources and name != torch
+    }
+
+
+def test_no_set_contradicts_what_was_read_or_imported() -> None:
+    links: dict[tuple[str, str], set[str]] = {}
+    for each in json.loads((TESTS / "abi/link_verdicts.json").read_text(encoding="utf-8")):
+        name, version = each["wheel"].split("-")[:2]
+        links[canonicalize_name(name), version] = set(each["links_with"])
+    imports: dict[tuple[str, str, str], str] = {}
+    facts = json.loads((TESTS / "load/imports.json").read_text(encoding="utf-8"))["facts"]
+    for each in facts:
+        if len(each["wheels"]) == 1 and not each["feature"]:
+            name, _, version = each["wheels"][0].partition("==")
+            imports[canonicalize_name(name), version, each["torch"]] = each["kind"]
+    compared = 0
+    for known in KnowledgeBase().sets.all():
+        for name, version, torch in _beside_torch(known):
+            loads = links.get((name, version), {torch})
+            imported = imports.get((name, version, torch), "ok")
+            compared += (name, version) in links or (name, version, torch) in imports
+            if known.verdict == "good" and canonicalize_name(name) in known.pairs:
+                assert torch in loads, (known.id, name)
+                assert imported not in {"load", "guard", "crash"}, (known.id, name)
+    assert compared > 20
