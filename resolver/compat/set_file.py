@@ -7,9 +7,8 @@ machine, CUDA and Python; a release that is no set has a line that says why.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from packaging.version import Version
 from resolver.errors import KnowledgeError
 from resolver.files import read_text, replace_file
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.measured_set import MeasuredSet, NoSet, RootId, SetCounts, SetFinding
+from resolver.model.measured_set import MeasuredSet, NoSet, RootId, SetFinding
 from resolver.model.reason import Code, Grade, Severity
 from resolver.model.release import Release
 from resolver.model.version import as_version
@@ -90,25 +89,6 @@ class SetFiles:
                 if known.id == id_
             ),
             None,
-        )
-
-    @cached_property
-    def counts(self) -> SetCounts:
-        """How many there are, by grade and age. Cost: as ``all``."""
-        grades: Counter[Grade] = Counter()
-        verdicts: Counter[str] = Counter()
-        dates: set[str] = set()
-        for known in self.all():
-            verdicts[known.verdict] += 1
-            dates.add(known.date)
-            if known.verdict == "good":
-                grades[known.grade] += 1
-        return SetCounts(
-            by_grade={grade: grades[grade] for grade in Grade if grades[grade]},
-            bad=verdicts["bad"],
-            unknown=verdicts["unknown"],
-            oldest=min(dates, default=None),
-            newest=max(dates, default=None),
         )
 
 

@@ -100,7 +100,7 @@ class MeasuredSet:
         return (
             self.verdict == "good"
             and not self.sources
-            and all(grade.rank <= Grade.MEASURED.rank for grade in self.pairs.values())
+            and all(g.rank <= Grade.MEASURED.rank for g in (self.grade, *self.pairs.values()))
         )
 
     @property
@@ -152,22 +152,3 @@ class NoSet:
     why: str
     date: str
     machine: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetCounts:
-    """How many generated sets there are: by grade of those that work, and how old they are.
-
-    ``oldest`` and ``newest`` are ISO dates of measurement, None where there is no set.
-    """
-
-    by_grade: Mapping[Grade, int]
-    bad: int
-    unknown: int
-    oldest: str | None
-    newest: str | None
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.by_grade.values()) + self.bad + self.unknown

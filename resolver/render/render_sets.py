@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from resolver.compat.set_file import Row, SetFiles
 from resolver.model.cuda import Arch
-from resolver.model.measured_set import MeasuredSet, NoSet, SetRoot
+from resolver.model.measured_set import MeasuredSet, NoSet, SetFinding, SetRoot
 from resolver.model.plural import counted
 from resolver.model.reason import Code, Grade, Severity
 from resolver.model.stack import MACHINES, TORCH
@@ -32,7 +32,8 @@ extensions by grade. `GPUs` are those that every file has code for; where device
 not read it names the file. What has no wheel nobody looked at: installing builds it from its
 source. Linking is not running ([evidence.md](evidence.md#what-is-not-decided)).
 """
-_MISMATCH = "metadata accept what the bytes refuse"
+_MISMATCH, _LOST = "metadata accept what the bytes refuse", "a feature is lost"
+_KINDS = ("the set is bad", "the set is unknown", _MISMATCH, _LOST)
 
 
 def sets_report(roots: Sequence[SetRoot], files: SetFiles) -> str:
@@ -120,7 +121,7 @@ def _reproduced(root: SetRoot, rows: Sequence[Row]) -> Iterator[str]:
         )
         yield (
             f"- {root.id} on {machine}: the pins of {len(good)} of "
-            f"{counted(len(judged), 'release')} load as the default index serves them, "
+            f"{counted(len(judged), 'release')} fit together as the default index serves them, "
             f"{len(read)} of them measured throughout{more}."
         )
         for release in judged:
@@ -136,32 +137,35 @@ def _first(sets: Sequence[MeasuredSet]) -> str:
 
 
 def _disagreements(held: Sequence[tuple[SetRoot, Sequence[Row]]]) -> list[str]:
-    """Each finding once, with the sets that it is of."""
-    found: dict[tuple[str, ...], list[MeasuredSet]] = defaultdict(list)
+    """What was found, once for each file that it speaks of, with the sets that it is of."""
+    found: dict[tuple[str, str, str], list[tuple[MeasuredSet, SetFinding]]] = defaultdict(list)
     for _, rows in held:
         for row in rows:
             if not isinstance(row, MeasuredSet):
                 continue
             for finding in row.findings[:1] if row.verdict != "good" else row.findings:
-                if finding.severity is Severity.WARNING and finding.code is Code.METADATA_MISMATCH:
-                    kind = _MISMATCH
-                elif row.verdict == "good":
-                    kind = "a feature is lost"
-                else:
-                    kind = f"the set is {row.verdict}"
-                found[kind, str(finding.code), str(finding)].append(row)
-    order = ["the set is bad", "the set is unknown", _MISMATCH, "a feature is lost"]
-    keys = sorted(found, key=lambda key: (order.index(key[0]), key))
-    if not keys:
+                key = (_kind(row, finding), str(finding.code), finding.subject)
+                found[key].append((row, finding))
+    if not found:
         return []
+    keys = sorted(found, key=lambda key: (_KINDS.index(key[0]), key))
     return _table(
         ("what", "code", "finding", "sets"),
-        ((*key, _named(found[key])) for key in keys),
+        (
+            (kind, code, str(found[kind, code, subject][0][1]), _named(found[kind, code, subject]))
+            for kind, code, subject in keys
+        ),
     )
 
 
-def _named(sets: Sequence[MeasuredSet]) -> str:
-    ids = [known.id for known in sets]
+def _kind(known: MeasuredSet, finding: SetFinding) -> str:
+    if finding.severity is Severity.WARNING and finding.code is Code.METADATA_MISMATCH:
+        return _MISMATCH
+    return _LOST if known.verdict == "good" else f"the set is {known.verdict}"
+
+
+def _named(found: Sequence[tuple[MeasuredSet, SetFinding]]) -> str:
+    ids = list(dict.fromkeys(known.id for known, _ in found))
     more = f" and {len(ids) - 2} more" if len(ids) > 2 else ""
     return ", ".join(ids[:2]) + more
 

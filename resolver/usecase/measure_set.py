@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from packaging.requirements import Requirement
@@ -13,10 +13,10 @@ from resolver.compat.target_rules import TargetRules
 from resolver.dataclass import dataclass, field, replace
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.evidence.served_archs import DeviceCodeOf
-from resolver.model.artifact import Artifact
+from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import Arch, CudaVersion
-from resolver.model.measured_set import MeasuredSet, SetFinding, SetRoot
+from resolver.model.measured_set import MeasuredSet, SetRoot
 from resolver.model.outcome import Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release
@@ -30,11 +30,11 @@ from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
 from resolver.usecase.pinned_files import file_of, pinned_files
 from resolver.usecase.session import links_of
+from resolver.usecase.set_finding import findings_of
 
 # A file for this Python or machine was never made: that is no fault of what is pinned.
 _ABSENT = frozenset({Code.PYTHON_UNSUPPORTED, Code.PLATFORM_UNSUPPORTED, Code.GLIBC_TOO_OLD})
 _ORIGIN = "sets"
-_FINDINGS, _LENGTH = 4, 120
 _VERDICTS: Mapping[str, Literal["good", "bad", "unknown"]] = {
     "accepted": "good",
     "rejected": "bad",
@@ -154,7 +154,7 @@ class SetMeter:
         )
         chosen: list[Requirement] = []
         for name in root.beside:
-            wider = attempt(here, _request([own, *chosen, Requirement(name)]))
+            wider = self._with(here, [own, *chosen], name, outcome)
             package = None if wider is None else wider.package(name)
             if wider is not None and package is not None:
                 outcome = wider
@@ -162,6 +162,32 @@ class SetMeter:
         members = {root.project, *(canonicalize_name(each.name) for each in chosen)}
         members |= pinned_closure(outcome, {root.project: ()}, through_torch=True)
         return self._found(here, root, outcome, frozenset(members))
+
+    def _with(
+        self,
+        here: Workspace,
+        wanted: list[Requirement],
+        name: NormalizedName,
+        outcome: Outcome,
+    ) -> Outcome | None:
+        """The solution with the newest release of a project that loses no feature beside torch.
+
+        With the newest that fits where each loses one; None where none fits.
+        """
+        torch = next(package.artifact for package in outcome.packages if package.name == TORCH)
+        newest = attempt(here, _request([*wanted, Requirement(name)]))
+        if newest is None or not _loses(newest, name):
+            return newest
+        catalog = here.catalog(name)
+        versions = sorted({public_of(file.version) for file in catalog.usable}, reverse=True)
+        for version in versions:
+            file = file_of(here, name, version)
+            if version.is_prerelease or file is None or not _is_whole(here, file, torch):
+                continue
+            older = attempt(here, _request([*wanted, _requirement(name, version)]))
+            if older is not None and not _loses(older, name):
+                return older
+        return newest
 
     def _newest(self, root: SetRoot) -> MeasuredSet | Absent:
         """The newest that solves, with the whole of what it requires; once for all Pythons."""
@@ -180,7 +206,7 @@ class SetMeter:
                 return self._found(here, root, alike, keep)
         outcome = self._for_cuda(self.workspace, wanted)
         if outcome is None:
-            return Absent(f"nothing of it solves with a torch for CUDA {target.cuda}")
+            return Absent(_why(weigh(self.workspace, _request(wanted)).reasons))
         members = {root.project, TORCH, *root.beside}
         members |= {p.name for p in outcome.packages if p.name in self.stack.names}
         libraries = {library.project for library in self.base.facts.libraries}
@@ -249,7 +275,7 @@ class SetMeter:
             grade=judged.grade,
             date=self.date,
             packages=dict(sorted({**named, root.project: version}.items())),
-            findings=_findings(fatal),
+            findings=findings_of(fatal),
         )
 
     def _set(
@@ -297,7 +323,7 @@ class SetMeter:
             archs=None if unread else served,
             bound=served if unread else (),
             unread=unread,
-            findings=_findings(reason for reason in judged.reasons if _is_told(reason, files)),
+            findings=findings_of(judged.reasons, files),
         )
 
     def _id(self, root: SetRoot, version: Version, cuda: CudaVersion) -> str:
@@ -306,34 +332,23 @@ class SetMeter:
         return f"{name}-{version}-{cuda.tag}-{self.workspace.target.machine}"
 
 
-def _is_told(reason: Reason, files: Collection[str]) -> bool:
-    """What speaks against a file of the set, or against its metadata.
-
-    What the machine must have is no fault of a set: the one that was imagined has nothing.
-    """
-    if reason.severity is Severity.FATAL:
-        return True
-    counts = reason.severity is Severity.DEGRADED or reason.code is Code.METADATA_MISMATCH
-    return counts and reason.subject.name in files and reason.code is not Code.NO_DEVICE_CODE
-
-
-def _findings(reasons: Iterable[Reason]) -> tuple[SetFinding, ...]:
-    """The first of them in short; ``why`` tells them all."""
-    found = (
-        SetFinding(
-            code=reason.code,
-            severity=reason.severity,
-            subject=str(reason.subject),
-            needs=_short(reason.needs),
-            found=_short(reason.found),
-        )
-        for reason in reasons
+def _loses(outcome: Outcome, name: NormalizedName) -> bool:
+    """Whether a feature of a package is lost in a solution."""
+    return any(
+        reason.severity is Severity.DEGRADED and reason.subject.name == name
+        for reason in outcome.reasons
     )
-    return tuple(dict.fromkeys(found))[:_FINDINGS]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 4].rstrip()} ..."
+def _is_whole(here: Workspace, file: Artifact, torch: Artifact) -> bool:
+    """Whether the bytes of a file find all that they look for in a torch; nothing is solved."""
+    metadata = here.metadata(file)
+    if not isinstance(metadata, Metadata):
+        return False
+    here.needs(file, None)
+    return not here.evidence.refusals(file, metadata, torch) and not any(
+        reason.severity is Severity.DEGRADED for reason in here.evidence.remarks(file, torch)
+    )
 
 
 def _why(reasons: Iterable[Reason]) -> str:

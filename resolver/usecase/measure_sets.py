@@ -360,6 +360,12 @@ class _Run:
                             self._built.failed.append(text)
                             self._tell(f"not measured: {text}")
         sets = [each for each in found if isinstance(each, MeasuredSet)]
+        whys = [each.why for each in found if isinstance(each, Absent)]
+        if not sets and whys:
+            releases = list(self._releases(root, SpecifierSet()))
+            newest = releases[-1][0] if releases else Version("0")
+            rows[newest] = [self._none(root, newest, max(whys, key=whys.count))]
+            self._tell(f"{root.id} {newest}: no set: {max(whys, key=whys.count)}")
         by_version: dict[Version, list[Row]] = defaultdict(list)
         for each in merged(each for each in sets):
             by_version[Version(str(each.release.version))].append(each)

@@ -165,8 +165,9 @@ def test_releases_become_sets(run: Run, database: Path, server: Server) -> None:
     assert later["engine-1.3-cu129-x86_64"].verdict == "good"
     text = page.read_text(encoding="utf-8")
     assert (
-        "- engine on x86_64: the pins of 3 of 4 releases load as the default index serves them, "
-        "3 of them measured throughout; of 1 release a package has no wheel, and the rest is meant."
+        "- engine on x86_64: the pins of 3 of 4 releases fit together as the default index serves "
+        "them, 3 of them measured throughout; of 1 release a package has no wheel, and the rest "
+        "is meant."
     ) in text
     assert "  - engine 1.1 does not: kernel 2.0 needs c10::cuda::" in text
     assert "| 1.2 | any machine | its metadata pin no torch exactly: torch>=2.9 |" in text
