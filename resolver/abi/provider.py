@@ -7,7 +7,7 @@ have a library of that soname. A version that a library defines is a name of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -20,6 +20,8 @@ from resolver.dataclass import dataclass
 
 _SEPARATOR = "\t"
 _VERSION = "@"
+# As many names are looked up one by one before all of a library are spelled out.
+_FEW = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -88,6 +90,7 @@ class ProviderHistory:
         self._heads = [head_of(wheel) for wheel in wheels] if heads is None else heads
         self._of_project: dict[str, tuple[ProviderWheel, ...]] = {}
         self._names: dict[str, dict[str, int]] = {}
+        self._masks: dict[tuple[str, str], int] = {}
 
     @classmethod
     def from_columns(cls, columns: Iterable[tuple[ProviderWheel, Exports]]) -> Self:
@@ -146,6 +149,26 @@ class ProviderHistory:
         """The wheel whose file has this hash; None where it was not read."""
         number = self._by_sha256.get(sha256 or "")
         return None if number is None else self.wheels[number]
+
+    def mask(self, soname: str, name: str) -> int:
+        """The wheels, of those with a library of this soname, that export a name; 0 for none.
+
+        Cost: some 10 microseconds, once.
+        """
+        if (names := self._names.get(soname)) is not None:
+            return names.get(name, 0)
+        key = (soname, name)
+        mask = self._masks.get(key)
+        if mask is None:
+            index = self.table.find(f"{soname}{_SEPARATOR}{name}")
+            mask = self._masks[key] = self.masks[self.table.masks[index]] if index >= 0 else 0
+        return mask
+
+    def exported(self, soname: str, names: Collection[str]) -> frozenset[str]:
+        """Those of some names that a library of this soname ever exported."""
+        if len(names) > _FEW:
+            self.names(soname)
+        return frozenset(name for name in names if self.mask(soname, name))
 
     def names(self, soname: str) -> Mapping[str, int]:
         """Every name that a library of this soname ever exported, with its mask.

@@ -49,6 +49,12 @@ def load_records(file: Path) -> tuple[Record, ...]:
     return tuple(records)
 
 
+def _is_in(record: Record, listings: Collection[Listing]) -> bool:
+    """Whether a listing holds the very file."""
+    sha256 = record.sha256
+    return sha256 is not None and any(each.holds(record.version, sha256) for each in listings)
+
+
 class DirectorySnapshot:
     """Directories of ``<channel>.<project>.jsonl`` files; implements ``model.Snapshot``.
 
@@ -89,12 +95,17 @@ class DirectorySnapshot:
         return self._records(channel, project)
 
     def listing(
-        self, channel: str, project: NormalizedName, tags: Collection[str] | None = None
+        self,
+        channel: str,
+        project: NormalizedName,
+        tags: Collection[str] | None = None,
+        beside: Collection[Listing] = (),
     ) -> Listing | None:
         """The recorded, partial listing of ``project`` on ``channel``; None where none is held.
 
         ``tags`` keeps only the records of the channel's directories with these index tags and
-        those of no directory. ``snapshot_date`` is that of the newest record that is kept.
+        those of no directory. ``snapshot_date`` is that of the newest record that is kept. Files
+        that a listing ``beside`` it holds are left out.
         """
         kept = [
             record
@@ -108,7 +119,7 @@ class DirectorySnapshot:
         return Listing(
             project=project,
             channel=channel,
-            artifacts=tuple(map(artifact_of, kept)),
+            artifacts=tuple(artifact_of(record) for record in kept if not _is_in(record, beside)),
             snapshot_date=max(record.date for record in kept),
         )
 

@@ -62,16 +62,13 @@ class ProviderNeeds:
             for soname in facts.needed:
                 if soname not in self._projects:
                     continue
-                names = self._history().names(soname)
-                mine = {name for name in left if name in names}
+                history = self._history()
+                mine = history.exported(soname, left)
                 left -= mine
-                mine |= {
-                    key
-                    for library, version in facts.versions
-                    if library == soname and (key := version_name(version)) in names
-                }
+                versions = [version_name(v) for library, v in facts.versions if library == soname]
+                mine |= history.exported(soname, versions)
                 if mine:
-                    want = Want(member=member.path, soname=soname, names=frozenset(mine))
+                    want = Want(member=member.path, soname=soname, names=mine)
                     found.append(want)
         return tuple(found)
 
@@ -226,8 +223,8 @@ class ProviderNeeds:
         if place is None:
             return None
         bit = 1 << place
-        names = self._history().names(want.soname)
-        return frozenset(name for name in want.names if not names[name] & bit)
+        history = self._history()
+        return frozenset(n for n in want.names if not history.mask(want.soname, n) & bit)
 
     def _lacking(
         self, project: NormalizedName, version: Version | None, want: Want

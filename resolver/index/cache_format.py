@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
@@ -102,8 +102,7 @@ def parse_record(
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(NamedTuple):
     """The rows of one version in a body."""
 
     body: memoryview

@@ -240,12 +240,12 @@ class ChannelIndex:
         tags: Sequence[str] | None = None,
     ) -> list[Listing]:
         """The snapshot's records, but those that ``live`` listings hold with their address."""
-        recorded = self._snapshot.listing(channel, project, tags)
+        live = tuple(live)
+        recorded = self._snapshot.listing(channel, project, tags, live)
         date = recorded.snapshot_date if recorded is not None else None
         self._notices.stood_in(channel, project, date)
         if recorded is None:
             return []
-        live = tuple(live)
         kept = [
             item
             for item in recorded.artifacts

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 import tomli_w
 from packaging.markers import Marker
@@ -28,6 +29,7 @@ from packaging.pylock import (
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from resolver.dataclass import fields, is_dataclass
 from resolver.documents import parse_toml
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_text, replace_file
@@ -142,7 +144,34 @@ def _tool(outcome: Outcome) -> dict[str, Any]:
 
 def render_lock(lock: Pylock) -> str:
     """The lock as TOML; equal locks give equal bytes."""
-    return tomli_w.dumps(lock.to_dict(), multiline_strings=False)
+    return tomli_w.dumps(_table(lock), multiline_strings=False)
+
+
+def _table(value: Any) -> Any:
+    """``Pylock.to_dict`` without its copies, which took longer than writing the text."""
+    if isinstance(value, str | int | bool):
+        return value
+    if isinstance(value, Version | Marker | SpecifierSet):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _table(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_table(each) for each in value]
+    if is_dataclass(value):
+        return {
+            key: _table(each)
+            for name, key in _keys(cast("Hashable", type(value)))
+            if (each := getattr(value, name)) is not None
+        }
+    return value
+
+
+@cache
+def _keys(kind: Hashable) -> tuple[tuple[str, str], ...]:
+    """The fields of a part of a lock, and how its table calls them."""
+    return tuple(
+        (each.name, each.name.replace("_", "-")) for each in fields(cast("type[Pylock]", kind))
+    )
 
 
 def write_atomically(path: Path, text: str) -> None:

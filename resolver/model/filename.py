@@ -6,6 +6,7 @@ times, so the two parts of a name are parsed once each: 3 microseconds a name in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -90,6 +91,17 @@ def _parse_release(front: str) -> tuple[NormalizedName, Version, BuildTag] | Non
 def tag_text(filename: str) -> str:
     """What a wheel's name says of its tags: ``cp312-cp312-manylinux_2_28_x86_64``."""
     return "-".join(filename[:-4].rsplit("-", 3)[1:])
+
+
+def expanded_tags(text: str) -> Iterator[str]:
+    """The texts of the tags that ``parse_tags`` gives, of whatever is in three parts."""
+    parts = text.lower().split("-")
+    if len(parts) == 3:
+        pythons, abis, platforms = (part.split(".") for part in parts)
+        for python in pythons:
+            for abi in abis:
+                for platform in platforms:
+                    yield f"{python}-{abi}-{platform}"
 
 
 @lru_cache(maxsize=8192)

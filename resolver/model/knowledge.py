@@ -335,11 +335,16 @@ class Snapshot(Protocol):
     """Recorded listings and metadata, for channels that cannot be reached."""
 
     def listing(
-        self, channel: str, project: NormalizedName, tags: Collection[str] | None = None
+        self,
+        channel: str,
+        project: NormalizedName,
+        tags: Collection[str] | None = None,
+        beside: Collection[Listing] = (),
     ) -> Listing | None:
         """The recorded, partial listing of ``project`` on ``channel``; None where none is held.
 
         ``tags`` keeps only what the channel's directories of these index tags (``cu130``) list.
+        Files that a listing ``beside`` it holds may be left out.
         """
         ...
 

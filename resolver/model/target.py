@@ -108,8 +108,13 @@ class Target:
         """The same tags without their order: two sets are compared by the smaller one."""
         return self._tags[1]
 
+    @property
+    def tag_texts(self) -> frozenset[str]:
+        """The same tags as a wheel's name writes them."""
+        return self._tags[2]
+
     @cached_property
-    def _tags(self) -> tuple[Mapping[Tag, int], frozenset[Tag]]:
+    def _tags(self) -> tuple[Mapping[Tag, int], frozenset[Tag], frozenset[str]]:
         return _tags_of(self.python_minor, self.free_threaded, tuple(self.platforms()))
 
     def holds(self, marker: Marker | None, extra: str = "") -> bool:
@@ -148,8 +153,8 @@ class Target:
 @lru_cache(maxsize=16)
 def _tags_of(
     python: tuple[int, int], free_threaded: bool, platforms: tuple[str, ...]
-) -> tuple[Mapping[Tag, int], frozenset[Tag]]:
-    """The tags of one machine by rank, and as a set. Cost: 3 ms, once in a process."""
+) -> tuple[Mapping[Tag, int], frozenset[Tag], frozenset[str]]:
+    """The tags of one machine by rank, and as sets. Cost: 3 ms, once in a process."""
     interpreter = f"cp{python[0]}{python[1]}"
     abi = interpreter + ("t" if free_threaded else "")
     ranks: dict[Tag, int] = {}
@@ -159,4 +164,4 @@ def _tags_of(
     ):
         for tag in tags:
             ranks.setdefault(tag, len(ranks))
-    return MappingProxyType(ranks), frozenset(ranks)
+    return MappingProxyType(ranks), frozenset(ranks), frozenset(map(str, ranks))

@@ -8,9 +8,13 @@ steps back to where one is left. What fails by the clauses alone fails for good:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from packaging.utils import NormalizedName
 
 from resolver.dataclass import dataclass, field, replace
+from resolver.model.artifact import Artifact
 from resolver.solve.candidate import AnyCandidate, Candidate, Need, Same
 from resolver.solve.clauses import Clauses
 from resolver.solve.prerelease import licensed
@@ -37,15 +41,20 @@ class Impossible:
 
 
 def solve_completely(
-    workspace: Workspace, problem: Problem, *, doubtful: bool = False
+    workspace: Workspace,
+    problem: Problem,
+    *,
+    doubtful: bool = False,
+    likely: Mapping[NormalizedName, Artifact] = MappingProxyType({}),
 ) -> Solution | Impossible:
     """The best solution: of each request in the order given the best candidate, then of the rest.
 
-    ``doubtful`` says that there may well be none: then that is asked first. Raises IndexFailure.
+    ``doubtful`` says that there may well be none: then that is asked first. ``likely`` are files
+    that were read, of which most will be taken: those are asked of together. Raises IndexFailure.
     Cost: clauses for what is read; some milliseconds for a hundred projects.
     """
     with Sat() as sat:
-        search = _Search(workspace, problem, sat)
+        search = _Search(workspace, problem, sat, likely)
         found = None if doubtful and not search.may_exist() else search.best()
         if found is not None:
             return found
@@ -72,11 +81,19 @@ class _Path:
 
 
 class _Search:
-    def __init__(self, workspace: Workspace, problem: Problem, sat: Sat) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        problem: Problem,
+        sat: Sat,
+        likely: Mapping[NormalizedName, Artifact],
+    ) -> None:
         self._workspace = workspace
         self._problem = problem
         self._provider = Provider(workspace, problem, {})
         self._sat = sat
+        self._likely = likely
+        self._stride = len(likely) * 2
         self.clauses = Clauses(self._provider, sat)
         self.nogoods: dict[Nogood, None] = {}
         self._guess = sat.variable()  # that nogoods which are not certain hold
@@ -149,7 +166,11 @@ class _Search:
 
     def _extend(self, path: _Path) -> bool:
         """Take the best candidates until none is wanted; False where what was read forbids it."""
-        while (identifier := self._next(path)) is not None:
+        while True:
+            self._take_likely(path)
+            identifier = self._next(path)
+            if identifier is None:
+                return True
             for candidate in self._ordered(identifier, path):
                 ahead = [*path.chosen.values(), candidate]
                 if not self._may_hold(ahead):
@@ -167,7 +188,37 @@ class _Search:
                     # Each candidate was tried, so this cannot be: better no such set than no end.
                     self._sat.add([-self.clauses.literal(candidate) for candidate in taken])
                 return False
-        return True
+
+    def _take_likely(self, path: _Path) -> None:
+        """Take the best candidates while they are likely, which need no reading: all at once.
+
+        A model with all of them is one with each part of them, so that one question stands for one
+        at each step, and the answer is the same. Where they do not hold together, half of them may.
+        """
+        steps: list[AnyCandidate] = []
+        ahead = _Path(self._problem.roots)
+        for candidate in path.chosen.values():
+            ahead.take(candidate, self.clauses.read[candidate])
+        while len(steps) < self._stride and (identifier := self._next(ahead)) is not None:
+            best = next(self._ordered(identifier, ahead), None)
+            if best is None or not self._is_likely(best):
+                break
+            self.clauses.learn(best)
+            ahead.take(best, self.clauses.read[best])
+            steps.append(best)
+        whole = len(steps)
+        while steps and not self._holds([*path.chosen.values(), *steps]):
+            del steps[len(steps) // 2 :]
+        for candidate in steps:
+            path.take(candidate, self.clauses.read[candidate])
+        if len(steps) < whole:
+            self._stride = len(steps)  # what is in the way comes early: as often as not in vain
+
+    def _is_likely(self, candidate: AnyCandidate) -> bool:
+        if not isinstance(candidate, Candidate):
+            return True
+        likely = self._likely.get(candidate.project)
+        return likely is not None and likely == candidate.artifact
 
     def _back(self, path: _Path) -> _Path:
         """The longest part of the way that still may lead to a solution: it is still the best."""

@@ -30,7 +30,7 @@ def solve_newest(workspace: Workspace, problem: Problem) -> Solution | Failure:
         if isinstance(root, Wanted) and root.extra is None
     ):
         return result
-    best = solve_completely(workspace, problem)
+    best = solve_completely(workspace, problem, likely=result.artifacts)
     return best if isinstance(best, Solution) else result
 
 

@@ -23,20 +23,19 @@ class Rounds(Resolution[Need, AnyCandidate, str]):
 
     def __init__(self, provider: Provider, reporter: BaseReporter[Need, AnyCandidate, str]) -> None:
         super().__init__(provider, reporter)
-        # The values are kept, so an id stays theirs.
-        self._satisfying: dict[tuple[int, int], tuple[bool, _Criterion, AnyCandidate]] = {}
+        # By name, what it was last asked of; the values are kept, so an id stays theirs.
+        self._satisfying: dict[str, tuple[_Criterion, AnyCandidate, bool]] = {}
         self._preferences: dict[int, tuple[Any, _Criterion]] = {}
 
     def _is_current_pin_satisfying(self, name: str, criterion: _Criterion) -> bool:
         pin = self.state.mapping.get(name)
         if pin is None:
             return False
-        key = (id(criterion), id(pin))
-        known = self._satisfying.get(key)
-        if known is None:
+        known = self._satisfying.get(name)
+        if known is None or known[0] is not criterion or known[1] is not pin:
             satisfies = super()._is_current_pin_satisfying(name, criterion)
-            known = self._satisfying[key] = (satisfies, criterion, pin)
-        return known[0]
+            known = self._satisfying[name] = (criterion, pin, satisfies)
+        return known[2]
 
     def _get_preference(self, name: str) -> Any:
         criterion = self.state.criteria[name]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from packaging.pylock import Pylock
 from packaging.version import Version
 
@@ -41,6 +42,7 @@ def test_the_whole_lock() -> None:
     lock = lock_of(TEXT, "ext", knowledge=known, target=target)
     expected = (Path(__file__).parent / "expected.pylock.toml").read_text(encoding="utf-8")
     assert render_lock(lock) == expected
+    assert tomli_w.dumps(lock.to_dict(), multiline_strings=False) == expected
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:

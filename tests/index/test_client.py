@@ -71,7 +71,11 @@ class FakeSnapshot:
         return artifact
 
     def listing(
-        self, channel: str, project: NormalizedName, tags: Collection[str] | None = None
+        self,
+        channel: str,
+        project: NormalizedName,
+        tags: Collection[str] | None = None,
+        beside: Collection[Listing] = (),  # noqa: ARG002
     ) -> Listing | None:
         self.tags.append(tags)
         found = self.records.get((channel, project))

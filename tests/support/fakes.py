@@ -318,6 +318,7 @@ class NoSnapshot:
         channel: str,  # noqa: ARG002
         project: NormalizedName,  # noqa: ARG002
         tags: Collection[str] | None = None,  # noqa: ARG002
+        beside: Collection[Listing] = (),  # noqa: ARG002
     ) -> Listing | None:
         return None
 
