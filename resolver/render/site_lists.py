@@ -43,7 +43,7 @@ def _gpus(site: Site) -> Markup:
                     tag("a", gpu.names[0], href=f"index.html#gpu={gpu.id}"),
                     tag("span", f"{gpu.arch.capability} ", code(str(gpu.arch)), class_="nowrap"),
                     tag("span", _cuda_of(gpu, site.cudas), class_="nowrap"),
-                    ", ".join(gpu.names[1:]),
+                    tag("span", ", ".join(gpu.names[1:]), class_="names"),
                 )
                 for gpu in newest_first(site.gpus)
             ],

@@ -53,7 +53,8 @@ def _index(site: Site) -> Markup:
             "p",
             "Every pair of the newest releases, judged as ",
             tag("code", "abilock why"),
-            " judges it, by what the wheels' bytes need and what torch exports.",
+            " judges it without a network: by what the wheels' bytes need and what torch exports. "
+            "Where the database lacks a file a pair is unknown; the command reads it.",
             class_="lead",
         ),
         tag(

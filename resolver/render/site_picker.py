@@ -128,6 +128,7 @@ class _Packed:
         return {
             **answer,
             "set": self._set_places.get(answer["tuple"]),
+            "sets": [[*row, self._set_places.get(row[0])] for row in answer["sets"]],
             "packages": self._number("sets", rows),
             "pairs": [self._number("pairs", one) for one in answer["pairs"]],
             "reasons": [self._number("reasons", one) for one in answer["reasons"]],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.dataclass import dataclass
+from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.lockfile.requirements_txt import state
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.knowledge import Knowledge
@@ -16,6 +17,7 @@ from resolver.model.options import TargetOptions
 from resolver.model.reason import weakest
 from resolver.model.site import Choice, Picker, Place
 from resolver.model.stack import CURRENT_PYTHONS
+from resolver.model.target import Target
 from resolver.solve.request import Request
 from resolver.usecase import resolve as usecase
 from resolver.usecase.repeated import repeat
@@ -48,6 +50,8 @@ _ARM_TOO = frozenset({90, 100, 103})
 _CUDAS = ("12.8", "13.0", "13.2")
 # With "full": the oldest release that a torch of today is built for, and all after it.
 _OLDEST = CudaVersion(12, 4)
+# Of sets that are named where none was found.
+_MOST_SETS = 3
 # Of the reasons against a set; the command tells all.
 _MOST_REASONS = 12
 
@@ -110,7 +114,10 @@ def _may_be(machine: str, arch: Arch) -> bool:
 def answer_pick(
     session: Session, choice: Choice, place: Place, cuda: CudaVersion, python: str
 ) -> dict[str, Any]:
-    """What ``resolve`` says of one pick, as ``part_of`` has it. Cost: some 0.1 s."""
+    """What ``resolve`` says of one pick, as ``part_of`` has it. Cost: some 0.1 s.
+
+    Where that is no set, ``sets`` names generated ones for the machine, the newest first.
+    """
     options = TargetOptions(
         cuda=str(cuda),
         arch=f"sm{place.arch.number}",
@@ -119,14 +126,26 @@ def answer_pick(
         glibc=GLIBC,
     )
     asked = state(choice.requirements)
+    target = make_target(session.knowledge, options, session.world)
     answer = usecase.resolve(
         session,
         usecase.ResolveRequest(
-            target=make_target(session.knowledge, options, session.world),
+            target=target,
             wish=Request(requirements=asked.stated, options=repeat(options, session.options)),
         ),
     )
-    return part_of(answer)
+    sets = [] if answer.solved else list(_sets_for(session.base, choice, target))[:_MOST_SETS]
+    return {**part_of(answer), "sets": sets}
+
+
+def _sets_for(base: KnowledgeBase, choice: Choice, target: Target) -> Iterator[list[str]]:
+    """Sets of what is asked for that are good and serve a target: id, title and grade."""
+    projects = set(projects_of(choice))
+    for root in base.set_roots:
+        if root.project in projects:
+            for known in reversed(base.sets.of(root.id)):
+                if known.verdict == "good" and known.serves(target):
+                    yield [known.id, f"{known.release} with CUDA {known.cuda}", str(known.grade)]
 
 
 def part_of(answer: usecase.ResolveResult) -> dict[str, Any]:

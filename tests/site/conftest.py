@@ -90,7 +90,11 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project="xformers", filename=DEMO, version=Version("1.0"),
         sha256="5" * 64, requires_dist=("torch",), **default,
     )  # fmt: skip
-    write_snapshot(place / "snapshot", [torch_record(), lock, read])
+    pinned = torch_record(
+        project="sglang", filename="sglang-0.5.0-py3-none-any.whl", version=Version("0.5.0"),
+        sha256="7" * 64, requires_dist=("torch==2.9.1", "not-recorded==1"), **default,
+    )  # fmt: skip
+    write_snapshot(place / "snapshot", [torch_record(), lock, read, pinned])
     return place
 
 

@@ -145,6 +145,11 @@ def test_the_picker_by_mouse(tab: Page, written: Written) -> None:
     tab.until("document.getElementById('said').textContent.startsWith('Unknown')")
     assert "not-in-snapshot" in tab.run("document.getElementById('answer').innerText")
     assert "python=3.10" in tab.run("location.hash")
+    tab.click("label[for='python-3.12']")
+    tab.click("label[for='install-sglang']")
+    tab.until("document.querySelector('#answer a[href^=sets]') !== null")
+    shown = tab.run("document.getElementById('answer').innerText")
+    assert "sglang 0.5.0 with CUDA 13.0" in shown
     tab.click("[data-gpu='h100']")
     assert (
         tab.run("document.querySelector('[data-gpu=h100]').getAttribute('aria-pressed')") == "true"

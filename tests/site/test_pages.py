@@ -148,13 +148,14 @@ def test_the_answers_are_those_of_resolve(written: Written) -> None:
     other = data["answers"][data["cells"]["x86_64 sm_90 13.0 3.10"]]
     assert (other["verdict"], other["packages"]) == ("unknown", data["sets"].index([]))
     assert data["reasons"][other["against"][0]]["code"] == "not-in-snapshot"
+    assert (answer["sets"], other["sets"]) == ([], [])  # the set of sglang is none of torch
     assert "aarch64 sm_90 13.0 3.12" in data["cells"]
 
 
 def test_equal_answers_are_held_once(written: Written) -> None:
     picker = written.site.picker
     cells = [number for row in picker.cells.values() for number in row.values()]
-    assert len(cells) == 2 * 2 * 5
+    assert len(cells) == 3 * 2 * 5
     assert sorted(set(cells)) == list(range(len(picker.answers)))
     texts = {json.dumps(answer, sort_keys=True) for answer in picker.answers}
     assert len(texts) == len(picker.answers)

@@ -15,6 +15,8 @@ import pytest
 import abilock
 from resolver.compat.gpu_name import find_gpu
 from resolver.evidence.knowledge_base import KnowledgeBase
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.site import Choice, Place
 from resolver.usecase.session import Session
 from resolver.usecase.site_picks import GLIBC, answer_pick, axes_of, cell_of, part_of
 from resolver.usecase.site_work import Ground
@@ -72,6 +74,7 @@ def test_few_picks(shared_facts: Path, tmp_path: Path) -> None:
                     glibc=GLIBC,
                     session=other,
                 )
+            del found["sets"]
             assert found == part_of(answer), words(pick)
 
 
@@ -125,3 +128,18 @@ def compare(found: dict[str, Any], done: subprocess.CompletedProcess[str], pick:
     if document["conflict"] is not None:
         assert found["against"] == document["conflict"]["tree"]["reasons"][: len(found["against"])]
         assert [text for text, _ in found["relaxations"]] == document["relaxations"]
+
+
+def test_sets_are_named_where_nothing_was_found(database: Path, tmp_path: Path) -> None:
+    """Good ones that serve the machine, of what is asked for."""
+    ground = Ground(knowledge=database, overlays="", data_dir=tmp_path, scratch=tmp_path)
+    choice = Choice(id="sglang", requirements=("sglang",))
+    place = Place(machine="x86_64", arch=Arch(9, 0))
+    named = {}
+    with ground.open() as session:
+        for python in ("3.12", "3.13"):
+            found = answer_pick(session, choice, place, CudaVersion(13, 0), python)
+            assert found["verdict"] != "solved"
+            named[python] = found["sets"]
+    whole = ["sglang-0.5.0-cu130-x86_64", "sglang 0.5.0 with CUDA 13.0", "measured"]
+    assert named == {"3.12": [whole], "3.13": []}

@@ -188,6 +188,10 @@
       answer.requests.length && answer.requests.join(" ") !== pick.choice.asks
         ? make("p", null, "What cannot hold: ", make("code", null, answer.requests.join(", "))) : null,
       reasons.map(reason),
+      answer.sets.length ? section("Measured sets for this machine",
+        make("p", { class: "soft" }, "What releases pin exactly, with how it is known; they say what to try."),
+        list(answer.sets.map(([id, title, grade, href]) => [
+          href ? make("a", { href }, title) : title, " ", badge(grade), make("small", null, ` ${id}`)]))) : null,
       answer.more ? make("p", null, `and ${answer.more} more reasons, which the command tells`) : null,
       answer.relaxations.length ? section("What solves it",
         answer.relaxations.map(([text, line]) => [make("p", null, text), line ? command(line, text) : null])) : null,
