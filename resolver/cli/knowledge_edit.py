@@ -94,8 +94,8 @@ def learn(
     if isinstance(found, LearnedSet):
         _tell_learned(found, knowledge)
         return
-    console.words(found.text)
-    console.words("Nothing is recorded: the set does not work.")
+    console.words(found.text, urgent=True)
+    console.words("Nothing is recorded: the set does not work.", urgent=True)
     raise typer.Exit(1)
 
 

@@ -28,6 +28,7 @@ from resolver.lockfile.pylock import LOCK_VERSION, check_lock_name, render_lock
 from resolver.lockfile.write_file import write_file
 from resolver.model.artifact import Artifact
 from resolver.model.cuda import CudaVersion
+from resolver.model.stack import MACHINES
 from resolver.model.version import parse_version, public_of
 from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import FileSource
@@ -180,19 +181,40 @@ def find_file(
     """The file that was installed, by the hashes of its RECORD; None where no index has it.
 
     A wheel may leave the local part of its version out of its metadata: those are looked at too.
-    Cost: two range requests for each file of the release that fits. Raises as reading does.
+    Cost: two range requests for each file of the release that fits. Raises as reading does, where
+    no file that could be read is the one.
     """
+    silence: AbilockError | None = None
     mine = _rows(distribution.files)
     for listing in connection.index.listings(distribution.name):
         releases = [v for v in listing.versions if v == version or is_build_of(v, version)]
         for artifact in (a for v in sorted(releases) for a in listing.files(v)):
-            tags = {str(tag) for tag in artifact.tags}
-            if artifact.kind != "wheel" or (distribution.tag and distribution.tag not in tags):
+            if artifact.kind != "wheel" or not _may_be(distribution.tag, artifact):
                 continue
-            theirs = _rows(read_record(artifact, connection))
+            try:
+                theirs = _rows(read_record(artifact, connection))
+            except AbilockError as error:
+                silence = silence or error
+                continue
             if theirs and theirs <= mine:
                 return artifact
+    if silence is not None:
+        raise silence
     return None
+
+
+def _may_be(tag: str | None, artifact: Artifact) -> bool:
+    """Whether a wheel that calls itself by ``tag`` can have this name.
+
+    Its name may say which glibc it is for (manylinux2014_x86_64) and itself no more than linux.
+    """
+    return tag is None or _platform(tag) in {_platform(str(each)) for each in artifact.tags}
+
+
+def _platform(tag: str) -> tuple[str, str]:
+    """Python and ABI of a tag, and the machine."""
+    python_abi, _, platform = tag.rpartition("-")
+    return python_abi, next((m for m in MACHINES if platform.endswith(m)), platform)
 
 
 def is_build_of(release: Version, public: Version) -> bool:

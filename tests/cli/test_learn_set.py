@@ -190,12 +190,18 @@ def test_a_build_is_known_by_its_files_where_its_metadata_hides_it(
     publish: Callable[..., None],
 ) -> None:
     shutil.rmtree(world.site / "sgl_kernel-0.3.21+cu130.dist-info")
-    tag, files = "cp310-abi3-linux_x86_64", {"sgl_kernel/_C.abi3.so": kernel("_ZN3c104workEv")}
+    tag, files = (
+        "cp310-abi3-manylinux2014_x86_64",
+        {"sgl_kernel/_C.abi3.so": kernel("_ZN3c104workEv")},
+    )
     mine = build_wheel("sgl-kernel", "0.3.21+cu130", says_version="0.3.21", tag=tag, files=files)
     other = build_wheel("sgl-kernel", "0.3.21", tag=tag, files={"sgl_kernel/_C.abi3.so": kernel()})
     (place / "mine.whl").write_bytes(mine.data)
     with zipfile.ZipFile(place / "mine.whl") as archive:
         archive.extractall(world.site)
+    # Of itself the wheel says no more than linux, as sgl-kernel's do.
+    (wheel,) = world.site.glob("sgl_kernel-*.dist-info/WHEEL")
+    wheel.write_text(wheel.read_text().replace("manylinux2014_", "linux_"))
     publish(mine, other)
     learn = ("knowledge", "learn", "env", "--arch", "sm120")
     unknown = run(*learn)
