@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
 
-from resolver.model.cuda import Arch
-from resolver.model.knowledge import Generation
-from resolver.model.reason import Code, Grade, Reason
+from resolver.compat.cuda_rules import toolkit_supports
+from resolver.model.cuda import Arch, CudaVersion
+from resolver.model.knowledge import CudaRelease, Generation
+from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Named
 from resolver.model.target import driver_text
+
+
+def cuda_of_driver(
+    releases: Mapping[CudaVersion, CudaRelease], driver: Version, archs: Sequence[Arch] = ()
+) -> CudaVersion | None:
+    """The newest CUDA release that came with this driver or an older one, None where none is known.
+
+    Of those that serve the GPUs, where there are such.
+    """
+    fitting = [
+        release.version
+        for release in releases.values()
+        if release.driver_packaged is not None and release.driver_packaged <= driver
+    ]
+
+    def serves(cuda: CudaVersion) -> bool:
+        reasons = (toolkit_supports(releases, cuda, arch) for arch in archs)
+        return all(each is None or each.severity is not Severity.FATAL for each in reasons)
+
+    return max(filter(serves, fitting), default=max(fitting, default=None))
 
 
 def branch_text(generations: Iterable[Generation], arch: Arch) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from resolver.compat.driver_branch import cuda_of_driver
 from resolver.compat.gpu_name import find_gpu
 from resolver.dataclass import dataclass
 from resolver.documents import parse_json
@@ -77,7 +78,9 @@ class Accelerator:
 
         The toolkit's, where the driver runs it, else the newest that the driver runs.
         """
-        runs = self.supported or _runs(knowledge, self.driver)
+        runs = self.supported
+        if runs is None and self.driver is not None:
+            runs = cuda_of_driver(knowledge.cuda, self.driver)
         for toolkit in self.toolkits:
             if toolkit.version in knowledge.cuda and (runs is None or toolkit.version <= runs):
                 if self.driver is None and not self.devices:
@@ -87,18 +90,6 @@ class Accelerator:
         if not known:
             return None
         return max(known), f"the newest that the driver runs ({self.source})"
-
-
-def _runs(knowledge: Knowledge, driver: Version | None) -> CudaVersion | None:
-    """The newest CUDA release whose own driver is not newer than this one."""
-    if driver is None:
-        return None
-    fitting = [
-        release.version
-        for release in knowledge.cuda.values()
-        if release.driver_packaged is not None and release.driver_packaged <= driver
-    ]
-    return max(fitting, default=None)
 
 
 def probe_accelerator(knowledge: Knowledge, root: Path = Path("/")) -> Accelerator:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from packaging.version import Version
 
 from resolver.compat.cuda_rules import nearest_cuda
+from resolver.compat.driver_branch import cuda_of_driver
 from resolver.compat.gpu_name import find_gpu, nearest_gpu
 from resolver.dataclass import dataclass, replace
 from resolver.errors import UsageError
@@ -36,9 +37,11 @@ def make_target(
 ) -> Target:
     """The target that options and machine describe. Raises UsageError, naming the option.
 
-    Without a CUDA release or without a GPU, those of this machine count: ``accelerator``, which is
-    asked for, and ``tell`` told, where it is not given.
+    Without a CUDA release the one counts that the driver of a described machine runs. Without that
+    or without a GPU, those of this machine count: ``accelerator``, which is asked for, and ``tell``
+    told, where it is not given.
     """
+    options = _with_cuda(knowledge, options, tell)
     if options.cuda is None or (options.arch is None and options.gpu is None):
         found = accelerator or world.probe_accelerator(knowledge)
         options, said = _from_machine(knowledge, found, options)
@@ -61,6 +64,27 @@ def make_target(
         toolkit=_toolkit(knowledge, options),
         gpu=options.gpu,
     )
+
+
+def _with_cuda(
+    knowledge: Knowledge, options: TargetOptions, tell: Callable[[str], None]
+) -> TargetOptions:
+    """With the CUDA that a driver runs, where a GPU is described too: that is no word of this
+    machine's.
+    """
+    described = options.driver is not None and (options.arch or options.gpu)
+    driver = _driver(options.driver) if options.cuda is None and described else None
+    if driver is None:
+        return options
+    archs = _archs(knowledge, options.arch, options.gpu)
+    cuda = cuda_of_driver(knowledge.cuda, driver, archs)
+    if cuda is None:
+        return options
+    said = f"CUDA {cuda}: the newest that driver {driver_text(driver)} runs"
+    if cuda != cuda_of_driver(knowledge.cuda, driver):
+        said += f" and that serves {', '.join(map(str, archs))}"
+    tell(f"{said}.")
+    return replace(options, cuda=str(cuda))
 
 
 def make_project_target(

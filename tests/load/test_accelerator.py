@@ -206,3 +206,20 @@ def test_no_cuda_release(options: TargetOptions, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         make_target(load_knowledge(), options, still_world())
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "cuda", "more"),
+    [
+        (TargetOptions(driver="580.95.05", arch="sm120"), "13.0", ""),
+        (TargetOptions(driver="565.57.01", arch="sm90"), "12.6", ""),
+        (TargetOptions(driver="595.45.04", gpu="V100"), "12.9", " and that serves sm_70"),
+        (TargetOptions(driver="535.54.03", arch="sm120"), "12.2", ""),  # none serves it
+    ],
+)
+def test_a_described_driver_says_which_cuda(options: TargetOptions, cuda: str, more: str) -> None:
+    heard: list[str] = []
+    world = still_world(accelerator=lambda _: GPU)
+    target = make_target(load_knowledge(), options, world, tell=heard.append)
+    assert str(target.cuda) == cuda
+    assert heard == [f"CUDA {cuda}: the newest that driver {options.driver} runs{more}."]
