@@ -22,7 +22,7 @@ from resolver.usecase.session import Session
 from resolver.usecase.site import build_site
 from resolver.usecase.site_folder import write_folder
 from tests.abi.columns import CHECK_INT, CLONE, SYM_NE, small_history, wheel
-from tests.support.database import torch_record, write_database
+from tests.support.database import GPUS, altered, torch_record, write_database
 from tests.support.still import still_world
 
 SET = {
@@ -68,6 +68,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """torch 2.9.1+cu130 for Python 3.12 on x86_64, all it needs, and an extension that was read."""
     place = tmp_path_factory.mktemp("database")
     write_database(place)
+    spark = altered(GPUS, id="gb10", names=["NVIDIA GB10", "GB10"], arch="12.1")
+    (place / "gpus.toml").write_text(GPUS + spark, encoding="utf-8")
     dump_history(small_history(), place / "abi")
     needs: dict[str, tuple[list[str], list[str]]] = {
         "xformers/_C.so": ([CLONE, CHECK_INT, SYM_NE], []),

@@ -157,6 +157,22 @@ def test_the_picker_by_mouse(tab: Page, written: Written) -> None:
     assert tab.faults == []
 
 
+def test_a_gpu_of_one_machine_chooses_it(tab: Page, written: Written) -> None:
+    for name in ("index.html#gpu=gb10", "index.html"):
+        visit(tab, written, name)
+        if name == "index.html":
+            assert "Linux x86_64" in said(tab)
+            tab.run("document.getElementById('gpu').select()")
+            tab.run("document.getElementById('gpu').focus()")
+            tab.write("dgx gb10")
+            assert "No GPU" in said(tab)
+            tab.run("document.getElementById('gpu').select()")
+            tab.write("gb10")
+        tab.until("document.getElementById('said').textContent.includes('Linux aarch64')")
+    visit(tab, written, "index.html#gpu=gb10&machine=x86_64")
+    assert said(tab).startswith("Not computed for this site. NVIDIA GB10, sm_121")
+
+
 def test_the_picker_by_keyboard(tab: Page, written: Written) -> None:
     tab.look()
     visit(tab, written, "index.html")

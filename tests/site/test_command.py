@@ -39,7 +39,7 @@ def test_it_writes_what_the_call_gives(
     size = sum(path.stat().st_size for path in files) / 1_000_000
     assert (
         told.err
-        == f"Wrote map: {len(files)} files, {size:.1f} MB, 30 picks.\nOpen map/index.html\n"
+        == f"Wrote map: {len(files)} files, {size:.1f} MB, 45 picks.\nOpen map/index.html\n"
     )
     for path in files:
         assert (

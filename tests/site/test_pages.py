@@ -155,7 +155,7 @@ def test_the_answers_are_those_of_resolve(written: Written) -> None:
 def test_equal_answers_are_held_once(written: Written) -> None:
     picker = written.site.picker
     cells = [number for row in picker.cells.values() for number in row.values()]
-    assert len(cells) == 3 * 2 * 5
+    assert len(cells) == 3 * 3 * 5
     assert sorted(set(cells)) == list(range(len(picker.answers)))
     texts = {json.dumps(answer, sort_keys=True) for answer in picker.answers}
     assert len(texts) == len(picker.answers)

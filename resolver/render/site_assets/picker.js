@@ -59,12 +59,20 @@
     if (radio) radio.checked = true;
   };
 
+  /* A GPU says what machine it is in, where that is but one. */
+  const settle = () => {
+    const arch = findGpu(gpu.value)?.arch;
+    const machines = axes.places.filter((one) => one.endsWith(` ${arch}`)).map((one) => one.split(" ")[0]);
+    if (machines.length === 1) choose("machine", machines[0]);
+  };
+
   const read = () => {
     const state = new URLSearchParams(location.hash.slice(1));
     const text = state.get("gpu") ?? axes.first.gpu;
     gpu.value = findGpu(text)?.name ?? text;
     choose("install", state.get("install") ?? axes.choices.find((c) => c.asks.includes("sgl-kernel"))?.id);
     for (const name of ["cuda", "python", "machine"]) choose(name, state.get(name) ?? axes.first[name]);
+    if (!state.has("machine")) settle();
   };
 
   const write = () => {
@@ -248,14 +256,12 @@
 
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", answer);
-  gpu.addEventListener("input", answer);
+  gpu.addEventListener("input", () => { settle(); answer(); });
   gpu.addEventListener("focus", () => gpu.select());
   for (const chip of form.querySelectorAll("[data-gpu]")) {
     chip.addEventListener("click", () => {
       gpu.value = axes.gpus.find((one) => one.id === chip.dataset.gpu).name;
-      /* A GPU says what machine it is in, where there is but one. */
-      const place = axes.places.filter((one) => one.endsWith(` ${findGpu(gpu.value).arch}`));
-      if (place.length === 1) choose("machine", place[0].split(" ")[0]);
+      settle();
       answer();
     });
   }
