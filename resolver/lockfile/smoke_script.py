@@ -112,7 +112,7 @@ def work_on(kind: str, steps: list[Any], timeout: float) -> list[Json]:
                 ended = _ended(done.returncode)
             except subprocess.TimeoutExpired:
                 ended = "timeout"
-            fresh = [json.loads(line) for line in report.read_text("utf-8").splitlines()]
+            fresh = list(_rows(report))
         over = [row for row in fresh if row["result"] != "began"]
         rows += over
         began = [row["step"] for row in fresh if row["result"] == "began"]
@@ -127,6 +127,13 @@ def work_on(kind: str, steps: list[Any], timeout: float) -> list[Json]:
         rows.append({"step": broken, "result": result, "error": error or "the process ended"})
         left = left[left.index(broken) + 1 :]
     return rows
+
+
+def _rows(report: Path) -> Iterator[Json]:
+    """What was written; the last line of a process that was killed may be half of one."""
+    for line in report.read_text("utf-8", errors="replace").splitlines():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
 
 
 def _ended(code: int) -> str:

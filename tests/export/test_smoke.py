@@ -16,7 +16,10 @@ from packaging.version import Version
 
 from resolver.lockfile.lock import export
 from resolver.lockfile.smoke_script import modules_of
+from resolver.model.reason import Grade
 from resolver.render.render_json import load_schema
+from resolver.usecase.observed_set import ObservedSet
+from resolver.usecase.smoke_record import observe_record
 
 # A torch that says yes to everything, on two GPUs of which the second runs no nms.
 TORCH = """
@@ -207,6 +210,23 @@ def test_the_record(everything: Run) -> None:
     assert record["host"]["torch_cuda"] == "13.0"
     assert [gpu["arch"] for gpu in record["gpus"]] == ["sm_120", "sm_121"]
     assert record["kernels"][0]["call"] == "torch.ops.sgl_kernel.silu_and_mul"
+
+
+def test_a_set_that_ran_is_learned_as_such(tmp_path: Path) -> None:
+    install(tmp_path / "site")
+    lock = lock_of(
+        locked("torch", "2.9.1+cu130"), locked("sgl-kernel", "0.3.21"), locked("good", "1.0")
+    )
+    code, out, record = run(tmp_path, lock, gpus=True)
+    assert (code, record["verdict"]) == (0, "ran"), out
+    learned = observe_record(tmp_path / "smoke.json")
+    assert isinstance(learned, ObservedSet)
+    assert learned.grade is Grade.RAN
+    assert {str(name): str(v) for name, v in learned.packages.items()} == {
+        "torch": "2.9.1+cu130",
+        "sgl-kernel": "0.3.21",
+    }
+    assert list(map(str, learned.archs)) == ["sm_120", "sm_121"]
 
 
 def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
