@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import NoReturn
 
 from resolver import __version__
 
@@ -17,8 +18,42 @@ _ALLOCATIONS = 200_000
 _LONGEST = 300
 
 
-def main() -> None:
-    """Run ``abilock``; exit 130 where it is interrupted, at any moment.
+def main() -> NoReturn:
+    """Run ``abilock`` as the program that the process is: it ends here.
+
+    Taking down what was made takes a fifth of the time of most answers, and the system does it at
+    once. Everything was written then, and who wants to know of the end was told.
+    """
+    try:
+        answer()
+    except SystemExit as done:
+        if done.code is None or isinstance(done.code, int):
+            _leave(done.code or 0)
+        raise
+    _leave(0)
+    sys.exit(0)
+
+
+def _leave(code: int) -> None:
+    """End the process; not where a thread is waited for, or a stream does not take the rest."""
+    import atexit
+    import threading
+
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    if not all(thread.daemon for thread in others):
+        return
+    try:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code & 0xFF)
+
+
+def answer() -> None:
+    """What ``main`` does, in a process that goes on; exit 130 where it is interrupted at any time.
 
     An exception that nobody expected is one line and exit code 3.
     """

@@ -110,9 +110,9 @@ def test_a_group_tells_of_its_commands_what_they_say() -> None:
 @pytest.mark.usefixtures("warm")
 def test_nothing_is_imported_for_others(arguments: list[str], unneeded: set[str]) -> None:
     program = (
-        "import sys\nfrom resolver.cli.main import main\n"
+        "import sys\nfrom resolver.cli.main import answer\n"
         f"sys.argv[1:] = {arguments}\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "try:\n    answer()\nexcept SystemExit:\n    pass\n"
         "print(*sys.modules, file=sys.stderr)"
     )
     for _ in range(2 if "resolve" in arguments else 1):

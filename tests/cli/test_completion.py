@@ -106,9 +106,9 @@ def test_every_command_and_option_is_in_the_table(table: Table) -> None:
 @pytest.mark.usefixtures("warm")
 def test_a_key_needs_neither_typer_nor_the_facts(place: Path) -> None:
     program = (
-        "import sys\nfrom resolver.cli.main import main\n"
+        "import sys\nfrom resolver.cli.main import answer\n"
         "sys.argv[1:] = ['__complete', 'zsh', 'resolve', \"'torch==2.9.1+cu13\"]\n"
-        "main()\nprint(*sys.modules, file=sys.stderr)"
+        "answer()\nprint(*sys.modules, file=sys.stderr)"
     )
     for _ in range(2):  # the first makes the table
         done = subprocess.run(

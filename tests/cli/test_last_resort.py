@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +25,7 @@ def out_of(
     """What the console script says where the command fails like this."""
     monkeypatch.setattr(app, "main", fail)
     with pytest.raises(SystemExit) as stop:
-        main.main()
+        main.answer()
     assert stop.value.code == 3
     out, err = capsys.readouterr()
     assert out == ""
@@ -102,3 +104,26 @@ def test_no_stderr_to_say_it_to(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     assert out_of(monkeypatch, capsys, fail_below) == ""
+
+
+def test_the_process_ends_with_its_answer(tmp_path: Path) -> None:
+    """Without taking down what it made; what asked to be told of the end is."""
+    program = tmp_path / "abilock"
+    program.write_text(
+        "import atexit, sys, threading\nfrom resolver.cli import app, main\n"
+        "atexit.register(lambda: print('told'))\n"
+        "app.main = lambda: sys.exit(int(sys.argv[1]))\n"
+        "if sys.argv[2:]:\n    threading.Timer(0.01, print, ['waited for']).start()\n"
+        "class Kept:\n    def __del__(self):\n        print('taken down')\n"
+        "kept = Kept()\nmain.main()\n",
+        encoding="utf-8",
+    )
+    for words, code, out in (
+        (("1",), 1, "told\n"),
+        (("0",), 0, "told\n"),
+        (("3", "slow"), 3, "waited for\ntold\ntaken down\n"),
+    ):
+        done = subprocess.run(
+            [sys.executable, program, *words], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (code, out, "")

@@ -132,4 +132,4 @@ def test_an_interrupt_while_the_parts_are_imported(
     assert (code, out, err) == (130, "", "")
     monkeypatch.setattr("resolver.cli.app.main", lambda: sys.exit(7))
     with pytest.raises(SystemExit, match="7"):
-        script.main()
+        script.answer()

@@ -91,7 +91,7 @@ def _command(asked: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
         sys.argv = ["abilock", *map(os.fsdecode, map(bytes.fromhex, asked["arguments"]))]
-        from resolver.cli.main import main as run
+        from resolver.cli.main import answer as run
 
         try:
             run()

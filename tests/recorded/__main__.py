@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from resolver.cli.main import main as abilock
+from resolver.cli.main import answer as abilock
 from tests.recorded.asked import Asked, asked
 from tests.recorded.worlds import build_environments, index, wheels
 
