@@ -9,10 +9,10 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from resolver.documents import parse_json
 from resolver.errors import DiskFailure, UsageError
-
-# What says that a directory is a site of ours, and may be replaced.
-MARKER = "abilock-site.json"
+from resolver.files import read_text
+from resolver.render.site import MARKER
 
 
 def check_folder(place: Path) -> None:
@@ -25,17 +25,35 @@ def check_folder(place: Path) -> None:
         return
     if not place.is_dir():
         raise UsageError(f"{place} is not a directory", hint="name a new or an empty directory")
-    if not (place / MARKER).is_file() and any(place.iterdir()):
+    held = {str(path.relative_to(place)) for path in place.rglob("*") if not path.is_dir()}
+    ours = _written(place)
+    if not ours and any(place.iterdir()):
         raise UsageError(
             f"{place} is not empty, and holds no site that abilock wrote",
             hint="name a new or an empty directory",
         )
+    if foreign := sorted(held - ours):
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise UsageError(
+            f"{place} holds {foreign[0]}{more}, which abilock did not write",
+            hint="the site is replaced as a whole: move that away, or name another directory",
+        )
+
+
+def _written(place: Path) -> frozenset[str]:
+    """The files that were written as a site there; none where it is none."""
+    try:
+        document = parse_json(read_text(place / MARKER))
+    except (OSError, UnicodeError, ValueError):
+        return frozenset()
+    files = document.get("files") if isinstance(document, dict) else None
+    return frozenset(map(str, files)) if isinstance(files, list) else frozenset()
 
 
 def write_folder(place: Path, files: Iterable[tuple[str, bytes]]) -> tuple[int, int]:
     """Put a directory of these files in place of ``place``; how many, and of how many bytes.
 
-    Whatever fails leaves what was there. Raises DiskFailure.
+    Whatever fails leaves what was there. Raises DiskFailure, and UsageError as ``check_folder``.
     """
     place = place.resolve()
     fresh, old = (place.parent / f".{place.name}-{secrets.token_hex(6)}" for _ in range(2))
@@ -48,6 +66,7 @@ def write_folder(place: Path, files: Iterable[tuple[str, bytes]]) -> tuple[int, 
             with open(path, "xb") as stream:
                 stream.write(data)
             count, size = count + 1, size + len(data)
+        check_folder(place)  # once more: it took minutes
         if place.exists():
             os.rename(place, old)
         try:

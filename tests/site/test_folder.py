@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from resolver.errors import DiskFailure, UsageError
-from resolver.usecase.site_folder import MARKER, check_folder, write_folder
+from resolver.render.site import MARKER
+from resolver.usecase.site_folder import check_folder, write_folder
 
 
 def files(text: str) -> list[tuple[str, bytes]]:
-    return [(MARKER, b"{}"), ("index.html", text.encode()), ("data/x.js", b"1")]
+    found = [("index.html", text.encode()), ("data/x.js", b"1")]
+    names = [MARKER, *(name for name, _ in found)]
+    return [*found, (MARKER, json.dumps({"files": names}).encode())]
 
 
 def tree(place: Path) -> dict[str, bytes]:
@@ -24,7 +28,7 @@ def test_new_empty_and_again(tmp_path: Path) -> None:
     place = tmp_path / "site"
     for text in ("one", "two"):
         check_folder(place)
-        assert write_folder(place, files(text)) == (3, 6)
+        assert write_folder(place, files(text)) == (3, sum(len(data) for _, data in files(text)))
         assert tree(place) == dict(files(text))
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -56,6 +60,38 @@ def test_what_fails_leaves_the_old(tmp_path: Path) -> None:
         write_folder(place, [("a", b"1"), ("a", b"2")])
     assert tree(place) == dict(files("old"))
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "told"),
+    [
+        (["data/CNAME"], "holds data/CNAME, which abilock did not write"),
+        ([".git/HEAD", "x"], "holds .git/HEAD and 1 more, which abilock did not write"),
+    ],
+)
+def test_files_of_ones_own_in_a_site_are_kept(tmp_path: Path, mine: list[str], told: str) -> None:
+    place = tmp_path / "site"
+    write_folder(place, files("old"))
+
+    def slow() -> Iterator[tuple[str, bytes]]:
+        for name in mine:  # while the new site is made
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_text("mine")
+        yield from files("new")
+
+    with pytest.raises(UsageError, match=told):
+        write_folder(place, slow())
+    with pytest.raises(UsageError, match=told):
+        check_folder(place)
+    assert tree(place) == dict(files("old")) | dict.fromkeys(mine, b"mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize("marker", ["", "[]", "{}", '{"files": 3}', "[" * 9999])
+def test_a_marker_that_says_nothing_is_none(tmp_path: Path, marker: str) -> None:
+    (tmp_path / MARKER).write_text(marker)
+    with pytest.raises(UsageError, match="holds no site that abilock wrote"):
+        check_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
