@@ -112,7 +112,7 @@ def _tell_learned(found: LearnedSet, knowledge: Path | None) -> None:
         "This machine uses it from now on."
         if knowledge is None
         else f"Runs with --knowledge {knowledge} use it.",
-        "Propose it: add that file to knowledge/tuples of abilock's repository (CONTRIBUTING.md).",
+        "Propose it: add that file to knowledge/tuples (CONTRIBUTING.md).",
         f"Undo it: {undo}",
     ]
     console.words("\n".join(lines))

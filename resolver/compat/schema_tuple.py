@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from resolver.compat.schema import Fact, Model
 from resolver.compat.toml_field import (
@@ -88,6 +88,7 @@ class TupleFact(Fact):
     packages: Annotated[Mapping[Name, VersionText], AfterValidator(some)]
     packages_by_machine: Mapping[Machine, Mapping[Name, VersionText]] = {}
     channels: Mapping[Name, Slug] = {}
+    sha256: Mapping[Name, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = {}
     notes: tuple[Text, ...] = ()
     remedies: tuple[Text, ...] = ()
     reason: ReasonFact | None = None
@@ -101,8 +102,9 @@ class TupleFact(Fact):
         if self.grade is Grade.RAN and not (self.cuda and self.archs and self.machines):
             raise ValueError("a set that ran names cuda, archs and machines: those it ran on")
         listed = set(self.packages).union(*self.packages_by_machine.values())
-        if unknown := sorted(set(self.channels) - listed):
-            raise ValueError(f"channels names {unknown[0]}, which is not among the packages")
+        for key, names in (("channels", self.channels), ("sha256", self.sha256)):
+            if unknown := sorted(set(names) - listed):
+                raise ValueError(f"{key} names {unknown[0]}, which is not among the packages")
         if (self.verdict == "good") != (self.anchor is not None):
             raise ValueError(
                 "a good tuple has an anchor, the package a request must name; a bad one has none"
@@ -136,6 +138,7 @@ class TupleFact(Fact):
                 for machine, changes in sorted(self.packages_by_machine.items())
             },
             channels=dict(sorted(self.channels.items())),
+            digests=dict(sorted(self.sha256.items())),
         )
 
 

@@ -235,6 +235,8 @@ class KnownTuple:
     whose version has a local part on x86_64 and none on aarch64); ``packages_for`` merges the two.
     ``channels`` names the channel a package must come from, where that is part of the fact.
     ``exclude_newer`` (ISO date) is the day whose index the pins were solved on.
+    ``digests`` are the sha256 of files, where the version alone does not say which one is meant: of
+    another file of that version the set says nothing.
     ``anchor`` is the package that a good tuple is a set for: who does not ask for it does not get
     the set. ``generated``: nobody said so but this program itself, so that the set guides a solve
     and vouches for nothing. A bad tuple carries the Reason it is rejected with. ``remedies`` are
@@ -263,6 +265,7 @@ class KnownTuple:
         default_factory=dict
     )
     channels: Mapping[NormalizedName, str] = field(default_factory=dict)
+    digests: Mapping[NormalizedName, str] = field(default_factory=dict)
 
     def packages_for(self, machine: str) -> Mapping[NormalizedName, Version]:
         """The exact versions on ``machine``."""

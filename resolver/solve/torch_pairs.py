@@ -53,9 +53,10 @@ def _witness(
     found = []
     for known in witnesses:
         members = known.packages_for(machine)
-        if (
-            members.get(package.artifact.name) == package.artifact.version
-            and members.get(TORCH) == torch.artifact.version
+        if all(
+            members.get(file.name) == file.version
+            and known.digests.get(file.name) in {None, file.sha256}
+            for file in (package.artifact, torch.artifact)
         ):
             found.append(known)
     return min(found, key=rank_of, default=None)

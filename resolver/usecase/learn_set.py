@@ -202,6 +202,9 @@ def _render(
         "channels": {
             name: channel for name, channel in sorted(found.channels.items()) if name in packages
         },
+        "sha256": {
+            name: digest for name, digest in sorted(found.digests.items()) if name in packages
+        },
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value not in ([], {})})
 

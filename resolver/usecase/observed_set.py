@@ -55,7 +55,8 @@ _ALWAYS_LOCAL = frozenset(map(canonicalize_name, ("torch", "torchvision", "torch
 class ObservedSet:
     """What was seen to work together, and where.
 
-    ``packages`` are torch and what links with it, or ran on it; ``pins`` are all, the closure.
+    ``packages`` are torch and what links with it, or ran on it; ``pins`` are all, the closure;
+    ``digests`` the sha256 of the files of packages, where they are known.
     ``asked`` are those that a request may have named, the likeliest first.
     """
 
@@ -70,6 +71,7 @@ class ObservedSet:
     pins: Mapping[NormalizedName, Version]
     asked: tuple[NormalizedName, ...]
     channels: Mapping[NormalizedName, str] = field(default_factory=dict)
+    digests: Mapping[NormalizedName, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -147,7 +149,7 @@ def _of_environment(session: Session, checked: CheckResult) -> ObservedSet | Ref
         and (version := parse_version(each.version)) is not None
     }
     native = list(_linked(session, environment, target.machine))
-    packages, channels = _identified(session, native, target.machine)
+    packages, channels, digests = _identified(session, native, target.machine)
     asked = tuple(_roots(environment.distributions, packages))
     return ObservedSet(
         grade=Grade.MEASURED,
@@ -164,6 +166,7 @@ def _of_environment(session: Session, checked: CheckResult) -> ObservedSet | Ref
         pins=held | packages,
         asked=asked,
         channels=channels,
+        digests=digests,
         notes=_degraded(checked),
     )
 
@@ -189,8 +192,8 @@ def _links(files: DiskFiles, path: str) -> bool:
 
 def _identified(
     session: Session, distributions: Iterable[Distribution], machine: str
-) -> tuple[dict[NormalizedName, Version], dict[NormalizedName, str]]:
-    """Which release each one is, local part included, and its channel where an index has it.
+) -> tuple[dict[NormalizedName, Version], dict[NormalizedName, str], dict[NormalizedName, str]]:
+    """Which release each one is, local part included; its channel and its sha256, where known.
 
     Wheels of some channels leave the local part out of their metadata: such a release is known by
     its files alone. Raises Undecided where it is not.
@@ -199,6 +202,7 @@ def _identified(
     channels = session.knowledge.channels
     packages: dict[NormalizedName, Version] = {}
     places: dict[NormalizedName, str] = {}
+    digests: dict[NormalizedName, str] = {}
     unknown = []
     tags = CudaVersion.tags_of(parse_version(each.version) for each in held)
     every = tuple({*tags, *(tag for channel in channels for tag in channel.cuda_tags)})
@@ -211,6 +215,8 @@ def _identified(
             if each.url is not None:
                 named = parse_filename(each.url.partition("#")[0].rpartition("/")[2])
                 packages[each.name] = version if named is None else named.version
+                if each.url_digest is not None:
+                    digests[each.name] = each.url_digest
                 continue
             elsewhere = any(each.name in channel.projects for channel in channels)
             always = machine == "x86_64" and each.name in _ALWAYS_LOCAL
@@ -227,12 +233,14 @@ def _identified(
             packages[each.name] = found.version
             if found.channel != DEFAULT_CHANNEL:
                 places[each.name] = found.channel
+            if found.sha256 is not None:
+                digests[each.name] = found.sha256
     if unknown:
         raise Undecided(
             f"which files are installed is not known: {', '.join(unknown)}",
             hint="run where the indexes that they came from can be reached, or name their lock",
         )
-    return packages, places
+    return packages, places, digests
 
 
 def _roots(
@@ -320,6 +328,7 @@ def _of_lock(
         pins={name: pin.version for name, pin in pins.items()},
         asked=tuple(_asked(document)) or tuple(name for name in packages if name != TORCH),
         channels=dict(_channels(document, pins.values(), packages, known.channels)),
+        digests={n: next(iter(pins[n].digests)) for n in packages if len(pins[n].digests) == 1},
         notes=_degraded(checked),
     )
 

@@ -104,6 +104,11 @@ def _observed(record: SmokeModel) -> ObservedSet | RefusedSet:
         pins={canonicalize_name(each.name): Version(each.version) for each in record.packages},
         asked=(*(n for n in asked if n in packages), *(n for n in packages if n != TORCH)),
         channels=channels,
+        digests={
+            canonicalize_name(each.name): each.sha256
+            for each in record.packages
+            if canonicalize_name(each.name) in packages
+        },
         notes=tuple(notes),
     )
 

@@ -66,7 +66,7 @@ def test_an_environment_that_loads_is_measured(run: Run, world: World, data: Pat
         "  torch==2.9.1+cu130\n"
         f"{data}/tuples/{ID}.toml\n"
         "This machine uses it from now on.\n"
-        "Propose it: add that file to knowledge/tuples of abilock's repository (CONTRIBUTING.md).\n"
+        "Propose it: add that file to knowledge/tuples (CONTRIBUTING.md).\n"
         f"Undo it: abilock knowledge forget {ID}\n"
     )
     found = learned(data, ID)
@@ -85,9 +85,10 @@ def test_an_environment_that_loads_is_measured(run: Run, world: World, data: Pat
     # It counts at once, and is valid beside what ships.
     assert ID in run("knowledge", "list", "tuple").out
     assert run("knowledge", "validate", str(data), "--overlay").code == 0
-    again = run("knowledge", "learn", str(world.prefix / "bin"), "--arch", "sm120")
-    assert again.code == 2
-    again = run("knowledge", "learn", str(world.prefix), "--arch", "sm120")
+    python = world.prefix / "bin/python"
+    python.parent.mkdir()
+    python.touch(mode=0o755)
+    again = run("knowledge", "learn", str(python), "--arch", "sm120")
     assert (again.code, again.err.splitlines()[1]) == (0, f"Recorded already: {ID} (measured)")
     files = [f"{data}/tuples/{ID}{suffix}" for suffix in (".toml", ".pins.toml")]
     assert run("knowledge", "forget", ID).err == "".join(f"Removed {file}.\n" for file in files)
@@ -213,6 +214,7 @@ def test_a_build_is_known_by_its_files_where_its_metadata_hides_it(
     monkeypatch.delenv("ABILOCK_OFFLINE")
     assert run(*learn).code == 0
     assert learned(data, ID)["packages"]["sgl-kernel"] == "0.3.21+cu130"
+    assert learned(data, ID)["sha256"] == {"sgl-kernel": mine.sha256}
 
 
 # a lock
@@ -298,6 +300,7 @@ def test_a_record_of_kernels_ran(run: Run, data: Path, place: Path) -> None:
     assert (done.code, done.err.splitlines()[0]) == (0, f"Recorded: {id_} (ran)")
     found = learned(data, id_)
     assert found["packages"] == {"sgl-kernel": "0.3.21", "torch": "2.9.1+cu130"}
+    assert found["sha256"] == {"sgl-kernel": "1" * 64, "torch": "1" * 64}
     assert (str(found["date"]), found["channels"]) == ("2026-11-29", {"torch": "pytorch"})
     assert found["source"] == (
         "a smoke record of a lock (sha256 aaaaaaaaaaaa) on NVIDIA RTX PRO 6000, driver 580.95.05: "

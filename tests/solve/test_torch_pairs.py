@@ -157,3 +157,21 @@ def test_how_a_pair_is_known(
 def test_a_file_without_symbols_of_torch_is_no_pair() -> None:
     text = f"torch 2.9.1 {X}\next 1.0 {X} needs torch"
     assert answer(text, "ext", evidence=measured(symbols=0)).pairs == ()
+
+
+@pytest.mark.parametrize("name", ["ext", "torch"])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_set_of_one_file_says_nothing_of_another(name: str, same: bool) -> None:
+    text = f"torch 2.9.1 {X}\next 1.0 {X} needs torch"
+    digest = next(
+        package.artifact.sha256 or ""
+        for package in answer(text, "ext").packages
+        if package.artifact.name == name
+    )
+    known = make_tuple(
+        "torch 2.9.1, ext 1.0",
+        grade="measured",
+        digests={canonicalize_name(name): digest if same else "0" * 64},
+    )
+    (pair,) = answer(text, "ext", knowledge=make_knowledge(known)).pairs
+    assert pair.grade is (Grade.MEASURED if same else Grade.ASSUMED)
