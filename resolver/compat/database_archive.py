@@ -17,13 +17,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.compat.newest_day import newest_day
 from resolver.dataclass import dataclass
 from resolver.documents import parse_json
 from resolver.errors import DamagedData, UsageError
 from resolver.files import read_regular
+from resolver.model.version import parse_version
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.member_stream import read_member
 from resolver.wheelfile.wheel_errors import DamagedWheel
@@ -152,10 +153,10 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _version(value: Any) -> Version:
-    try:
-        return Version(_text(value, re.compile(r"[0-9a-z.]{1,40}")))
-    except InvalidVersion as error:
-        raise ValueError(f"{value!r:.50} is no version") from error
+    version = parse_version(_text(value, re.compile(r"[0-9a-z.]{1,40}")))
+    if version is None:
+        raise ValueError(f"{value!r:.50} is no version")
+    return version
 
 
 def _text(value: Any, pattern: re.Pattern[str]) -> str:

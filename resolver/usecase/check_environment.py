@@ -35,6 +35,7 @@ from resolver.load.merge_findings import join_reported, order_findings
 from resolver.load.object_cache import DiskFiles, ObjectStore
 from resolver.load.process_finding import check_process
 from resolver.load.simulation import Examination, examine
+from resolver.load.tree import Tree
 from resolver.load.verify import verify as verify_files
 from resolver.model.check_report import Report
 from resolver.model.cuda import Arch, CudaVersion
@@ -267,7 +268,7 @@ def _notes(
     if cuda is None and torch_cuda is not None:
         notes.append(f"CUDA {torch_cuda} is the one that the installed torch was built for")
     torch = examination.environment.find(TORCH)
-    if torch is not None and (whose := _vendor(torch, examination.environment)):
+    if torch is not None and (whose := vendor_of(torch, examination.environment.tree)):
         notes.append(
             f"{torch} is {whose}: what it exports is read in its files; releases of torch that "
             "findings name are those of the public index"
@@ -277,14 +278,14 @@ def _notes(
     return notes
 
 
-def _vendor(torch: Distribution, environment: Environment) -> str | None:
-    """Whose build of their own a torch is, by its local version and by what installed it."""
-    local = torch.version.partition("+")[2]
+def vendor_of(found: Distribution, tree: Tree) -> str | None:
+    """Whose build of their own a package is, by its local version and by what installed it."""
+    local = found.version.partition("+")[2]
     if re.search(r"(?:^|\.)nv\d", local):
         return f"NVIDIA's own build (+{local})"
-    path = f"{torch.site}/{torch.info}/INSTALLER"
+    path = f"{found.site}/{found.info}/INSTALLER"
     try:
-        installer = read_start(environment.tree.place(path), 64).strip()
+        installer = read_start(tree.place(path), 64).strip()
     except OSError:
         return None
     return "conda's own build" if installer == "conda" else None

@@ -23,6 +23,7 @@ from resolver.errors import AbilockError, Undecided, UsageError
 from resolver.load.distribution import Distribution
 from resolver.load.environment import Environment
 from resolver.load.object_cache import DiskFiles, ObjectStore
+from resolver.load.tree import Tree
 from resolver.lockfile.lock_document import Kind, LockDocument
 from resolver.lockfile.pin import Pin
 from resolver.lockfile.pins import load_pins
@@ -37,6 +38,7 @@ from resolver.model.stack import TORCH
 from resolver.model.version import parse_version
 from resolver.solve.known_good import stack_projects
 from resolver.usecase.check import CheckResult, check_environment, check_lock
+from resolver.usecase.check_environment import vendor_of
 from resolver.usecase.freeze import find_file
 from resolver.usecase.named_builds import channel_of
 from resolver.usecase.session import Session
@@ -149,7 +151,7 @@ def _of_environment(session: Session, checked: CheckResult) -> ObservedSet | Ref
         and (version := parse_version(each.version)) is not None
     }
     native = list(_linked(session, environment, target.machine))
-    packages, channels, digests = _identified(session, native, target.machine)
+    packages, channels, digests = _identified(session, native, target.machine, environment.tree)
     asked = tuple(_roots(environment.distributions, packages))
     return ObservedSet(
         grade=Grade.MEASURED,
@@ -191,7 +193,7 @@ def _links(files: DiskFiles, path: str) -> bool:
 
 
 def _identified(
-    session: Session, distributions: Iterable[Distribution], machine: str
+    session: Session, distributions: Iterable[Distribution], machine: str, tree: Tree
 ) -> tuple[dict[NormalizedName, Version], dict[NormalizedName, str], dict[NormalizedName, str]]:
     """Which release each one is, local part included; its channel and its sha256, where known.
 
@@ -209,6 +211,9 @@ def _identified(
     with session.connect(tuple(sorted(every, reverse=True))) as connection:
         for each in held:
             version = parse_version(each.version)
+            if (vendor := vendor_of(each, tree)) is not None:
+                unknown.append(f"{each}, {vendor}")
+                continue
             if version is None or each.editable is not None:
                 unknown.append(f"{each}, an editable install" if each.editable else str(each))
                 continue

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver import __version__
 from resolver.compat.database_archive import (
@@ -42,6 +42,7 @@ from resolver.files import replace_file
 from resolver.index.address import redact
 from resolver.index.local_files import hash_file
 from resolver.index.wheelhouse import Wanted, Wheelhouse
+from resolver.model.version import parse_version
 from resolver.usecase.installed_database import (
     PLACE,
     InstalledDatabase,
@@ -143,12 +144,10 @@ def pack_knowledge(
 
 
 def _version(text: str, option: str) -> Version:
-    try:
-        return Version(text)
-    except InvalidVersion as error:
-        raise UsageError(
-            f"{option} {text!r} is not a version", hint="write it as 2026.11.30"
-        ) from error
+    version = parse_version(text)
+    if version is None:
+        raise UsageError(f"{option} {text!r} is not a version", hint="write it as 2026.11.30")
+    return version
 
 
 @contextmanager

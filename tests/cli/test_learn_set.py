@@ -217,6 +217,21 @@ def test_a_build_is_known_by_its_files_where_its_metadata_hides_it(
     assert learned(data, ID)["sha256"] == {"sgl-kernel": mine.sha256}
 
 
+@pytest.mark.parametrize("installer", ["conda", "pip"])
+def test_conda_s_own_build_is_no_file_of_an_index(
+    run: Run, world: World, data: Path, installer: str
+) -> None:
+    (torch,) = world.site.glob("torch-*.dist-info")
+    (torch / "INSTALLER").write_text(f"{installer}\n")
+    told = run("knowledge", "learn", "env", "--arch", "sm120")
+    assert told.code == (3 if installer == "conda" else 0)
+    if installer == "conda":
+        assert told.err.splitlines()[0] == (
+            "error: which files are installed is not known: torch 2.9.1+cu130, conda's own build"
+        )
+        assert not data.exists()
+
+
 # a lock
 
 
