@@ -182,6 +182,7 @@ def _values(kind: str, current: str) -> Iterator[Offer]:
         elif each == "fact":
             yield from map(Offer, (*known.known_sets(roots()), *known.known_cuda(roots())))
             yield from map(Offer, known.known_channels(roots()))
+            yield from map(Offer, known.known_measured(roots()))
 
 
 def _requirements(current: str) -> Iterator[Offer]:

@@ -33,10 +33,15 @@ def known_projects(roots: Sequence[Path]) -> list[str]:
 
 
 def known_versions(roots: Sequence[Path], project: str) -> list[str]:
-    """The versions of the files of a project that were recorded or read, newest first."""
+    """The versions of a project that were recorded or read, or are in a set, newest first."""
     found: set[str] = set()
     for path in _files(roots, "snapshot", f"*.{project}.jsonl"):
         found.update(re.findall(r'"version":"([^"]+)"', _text(path)))
+    in_set = re.compile(
+        rf'"(?:project":"{re.escape(project)}",.*?"version|{re.escape(project)})":"(\d[^"]*)"'
+    )
+    for path in _files(roots, "sets", "*.jsonl"):
+        found.update(in_set.findall(_text(path)))
     name = re.escape(project.replace("-", "_"))
     for path in _files(roots, "abi/wheels", f"{project}.jsonl.xz"):
         found.update(re.findall(rf'"filename":"{name}-([^-"]+)-', _unpacked(path)))
@@ -73,6 +78,12 @@ def known_sets(roots: Sequence[Path]) -> list[str]:
     """The ids of the curated tuples, good and bad."""
     paths = _files(roots, "tuples", "*.toml")
     return sorted({found for path in paths for found in _ID.findall(_text(path))[:1]})
+
+
+def known_measured(roots: Sequence[Path]) -> list[str]:
+    """The ids of the generated sets."""
+    paths = _files(roots, "sets", "*.jsonl")
+    return sorted({each for path in paths for each in re.findall(r'"id":"([^"]+)"', _text(path))})
 
 
 def _order(version: str) -> tuple[tuple[int, int, str], ...]:

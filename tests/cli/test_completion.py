@@ -62,6 +62,8 @@ def facts(shared_facts: Path) -> Knowledge:
         ("resolve --machine ", ["x86_64", "aarch64"]),
         ("resolve --channel p", ["pytorch", "pytorch-test", "pytorch-nightly"]),
         ("knowledge list tu", ["tuple"]),
+        ("resolve sglang==0.5.1.post3", ["sglang==0.5.1.post3"]),
+        ("knowledge show sglang-0.4.6-cu", ["sglang-0.4.6-cu124-x86_64"]),
         ("knowledge show blackwell", ["blackwell-sm120-cu130-2026-02"]),
         ("completion z", ["zsh"]),
         ("target x", []),
