@@ -30,7 +30,7 @@ class Commands(LazyGroup):
         "lock": Part(
             "resolver.cli.lock",
             "lock",
-            "Lock what pyproject.toml asks for, or say whether its lock is up to date.",
+            "Lock what pyproject.toml asks for, or check its lock.",
             example="abilock lock --check",
         ),
         "sync": Part(
@@ -42,31 +42,31 @@ class Commands(LazyGroup):
         "export": Part(
             "resolver.cli.export",
             "export",
-            "Write a lock in the form of another tool: requirements, Dockerfile, conda, ...",
+            "Write a lock for another tool: uv, pip, Docker, conda, ...",
             example="abilock export --to uv -o requirements.txt",
         ),
         "download": Part(
             "resolver.cli.download",
             "download",
-            "Fill a wheelhouse with the files of a lock, checked by their sha256.",
+            "Fill a wheelhouse with the files of a lock, each checked.",
             example="abilock download pylock.toml -o pylock.site.toml",
         ),
         "why": Part(
             "resolver.cli.why",
             "why",
-            "Say whether a set works on this GPU, by what evidence, and what works instead.",
+            "Say whether a set works on this GPU, and what works instead.",
             example="abilock why torch==2.10.0 sgl-kernel==0.3.21 --cuda 13.0 --arch sm120",
         ),
         "matrix": Part(
             "resolver.cli.matrix",
             "matrix",
-            "Show which releases of two projects load beside each other on this GPU.",
+            "Show which releases of two projects fit on this GPU.",
             example="abilock matrix torch 'sgl-kernel>=0.3.18' --cuda 12.9 --arch sm90",
         ),
         "inspect": Part(
             "resolver.cli.inspect",
             "inspect",
-            "Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code.",
+            "Say what a wheel's bytes need of torch, CUDA, glibc, GPUs.",
             example="abilock inspect sgl-kernel==0.3.21",
         ),
         "diff": Part(
@@ -78,20 +78,19 @@ class Commands(LazyGroup):
         "check": Part(
             "resolver.cli.check",
             "check",
-            "Say whether what is installed loads: every library, all findings at once.",
+            "Say whether what is installed, or locked, loads.",
             example="abilock check .venv",
         ),
         "target": Part(
             "resolver.cli.target",
             "target",
-            "Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they "
-            "make.",
+            "Show this machine, and the target that it makes.",
             example="abilock target --gpu H100",
         ),
         "completion": Part(
             "resolver.cli.completion",
             "completion",
-            'Print what makes a shell complete abilock: eval "$(abilock completion bash)".',
+            "Print the completion script of bash, zsh or fish.",
             example="abilock completion fish > ~/.config/fish/completions/abilock.fish",
         ),
         "knowledge": Part(

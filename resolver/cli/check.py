@@ -84,7 +84,10 @@ def check(
         ),
     ] = CheckFormat.TEXT,
 ) -> None:
-    """Say whether what is installed loads: every library, all findings at once."""
+    """Say whether what is installed, or locked, loads.
+
+    Every library, all findings at once; nothing is imported.
+    """
     places: Sequence[Path | None] = what or [None]
     for place in filter(None, places):
         if root is None and not os.path.exists(place):

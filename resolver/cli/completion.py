@@ -88,5 +88,8 @@ complete -c abilock -f -k -a '(__abilock_complete)'
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print what makes a shell complete abilock: eval "$(abilock completion bash)"."""
+    """Print the completion script of bash, zsh or fish.
+
+    In ~/.bashrc: eval "$(abilock completion bash)".
+    """
     console.data(_SCRIPTS[shell].replace("@COMPLETE@", WORD))

@@ -43,7 +43,10 @@ def download(
         ),
     ] = None,
 ) -> None:
-    """Fill a wheelhouse with the files of a lock, checked by their sha256."""
+    """Fill a wheelhouse with the files of a lock, each checked.
+
+    What is there is kept, what broke off goes on.
+    """
     from resolver.cli.progress import shown
     from resolver.lockfile.pylock import check_lock_name
 

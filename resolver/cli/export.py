@@ -40,7 +40,7 @@ def export(
     ] = Path("-"),
     index: Annotated[IndexOptions, _NO_INDEX] = IndexOptions(),
 ) -> None:
-    """Write a lock in the form of another tool: requirements, Dockerfile, conda, ..."""
+    """Write a lock for another tool: uv, pip, Docker, conda, ..."""
     with opened(index) as session:
         text = api.export(lock, to.value, session=session)
     if str(output) == "-":

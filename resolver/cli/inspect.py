@@ -29,7 +29,10 @@ def inspect(
     index: IndexOptions = IndexOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say what a wheel's bytes need: torch releases, CUDA libraries, glibc, device code."""
+    """Say what a wheel's bytes need of torch, CUDA, glibc, GPUs.
+
+    A little of the file is read; --full reads all device code.
+    """
     with opened(index) as session:
         answer = api.inspect(wheel, platform=platform, full=full, session=session)
     if format is Format.JSON:

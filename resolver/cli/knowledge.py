@@ -50,7 +50,10 @@ def list_(
     knowledge: KnowledgeOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """List the facts, one a line; then how many there are of each kind, grade and day."""
+    """List the facts, then how many there are.
+
+    By kind, grade and day; --counts prints that table alone.
+    """
     if counts and kind is not None:
         raise UsageError("--counts is about all kinds", hint="leave KIND out")
     with opened(IndexOptions(knowledge=knowledge)) as session:
@@ -86,18 +89,28 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The fact's id.")],
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Show the facts of an id with their source; a known-good set with its packages and pins."""
+    """Show a fact with its source, or a set with its packages."""
     base = _base(knowledge)
     texts = [tuple_text(each) for each in base.facts.tuples if each.id == id_]
     texts = texts or [fact_text(fact) for fact in facts(base.facts) if fact.id == id_]
     if not texts and (generated := base.sets.named(id_)) is not None:
         texts = [set_text(generated)]
     if not texts:
+        near = _nearest(id_, base)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
         raise UsageError(
-            f"no fact with the id {id_!r}", hint="abilock knowledge list names them all"
+            f"no fact with the id {id_!r}", hint=f"{hint}abilock knowledge list names them all"
         )
     for text in texts:
         console.data(text)
+
+
+def _nearest(id_: str, base: KnowledgeBase) -> list[str]:
+    """Up to three ids that look like one that there is not."""
+    import difflib
+
+    listed = (*facts(base.facts), *set_facts(base.sets.all()))
+    return difflib.get_close_matches(id_, sorted({each.id for each in listed}), n=3, cutoff=0.75)
 
 
 def validate(

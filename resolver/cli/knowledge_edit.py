@@ -58,7 +58,10 @@ def learn(
     ] = False,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Record a set that works here; or, for editors, what answers without a network need."""
+    """Record a set that works here, or evidence for the database.
+
+    Evidence and what answers without a network need are for editors of the database.
+    """
     places = [text for text in what if Path(text).exists()]
     if not places:
         if target != TargetOptions() or anchor or id_ or replace:
@@ -193,7 +196,10 @@ def build(
     ] = None,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index."""
+    """Read torch, NVIDIA's libraries or wheels into the database.
+
+    From the default index, for editors of the database.
+    """
     from resolver.evidence.knowledge_base import KnowledgeBase
 
     if libraries and (wheels or again):

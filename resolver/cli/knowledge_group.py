@@ -20,20 +20,19 @@ class Commands(LazyGroup):
         "list": Part(
             _HERE,
             "list_",
-            "List the facts, one a line; then how many there are of each kind, grade and day.",
+            "List the facts, then how many there are.",
             example="abilock knowledge list gpu",
         ),
         "show": Part(
             _HERE,
             "show",
-            "Show the facts of an id with their source; a known-good set with its packages and "
-            "pins.",
+            "Show a fact with its source, or a set with its packages.",
             example="abilock knowledge show blackwell-sm120-cu130-2026-02",
         ),
         "verify": Part(
             "resolver.cli.knowledge_verify",
             "verify",
-            "Compare the database with its installation, and evidence with the wheels' bytes.",
+            "Compare the database with its installation and with wheels.",
             example="abilock knowledge verify --sample 10",
         ),
         "validate": Part(
@@ -45,19 +44,19 @@ class Commands(LazyGroup):
         "update": Part(
             "resolver.cli.knowledge_update",
             "update",
-            "Take a newer database in place of the one that ships, or go back to that.",
+            "Take a newer database, or go back to the one that ships.",
             example="abilock knowledge update abilock-knowledge.zip --sha256 HEX",
         ),
         "site": Part(
             "resolver.cli.knowledge_site",
             "site",
-            "Write the database as a static site: a picker of sets, matrices, releases, reasons.",
+            "Write the database as a static site.",
             example="abilock knowledge site map",
         ),
         "learn": Part(
             "resolver.cli.knowledge_edit",
             "learn",
-            "Record a set that works here; or, for editors, what answers without a network need.",
+            "Record a set that works here, or evidence for the database.",
             example="abilock knowledge learn .venv",
         ),
         "forget": Part(
@@ -69,20 +68,19 @@ class Commands(LazyGroup):
         "build": Part(
             "resolver.cli.knowledge_edit",
             "build",
-            "Read the bytes of torch, of NVIDIA's libraries or of wheels, from the default index.",
+            "Read torch, NVIDIA's libraries or wheels into the database.",
             example="abilock knowledge build --wheels xformers --knowledge knowledge",
         ),
         "measure": Part(
             "resolver.cli.knowledge_measure",
             "measure",
-            "Measure what releases pin exactly as sets, by machine, Python and CUDA build.",
+            "Measure what releases pin exactly, as sets.",
             example="abilock knowledge measure sglang --knowledge knowledge",
         ),
         "pack": Part(
             "resolver.cli.knowledge_update",
             "pack",
-            "Write a database as one file, for knowledge update: the same bytes for the same "
-            "files.",
+            "Write a database as one file, for knowledge update.",
             example="abilock knowledge pack -o abilock-knowledge.zip",
         ),
     }

@@ -29,7 +29,10 @@ def measure(
     ] = None,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Measure what releases pin exactly as sets, by machine, Python and CUDA build."""
+    """Measure what releases pin exactly, as sets.
+
+    By machine, Python and CUDA build, for editors of the database.
+    """
     from resolver.usecase.measure_sets import measure_sets, report_sets
 
     built = measure_sets(knowledge, root or (), again=again, tell=console.words)

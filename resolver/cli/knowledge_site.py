@@ -31,7 +31,10 @@ def site(
     ] = False,
     knowledge: KnowledgeOption = None,
 ) -> None:
-    """Write the database as a static site: a picker of sets, matrices, releases, reasons."""
+    """Write the database as a static site.
+
+    A picker of sets, matrices, releases, reasons.
+    """
     with opened(IndexOptions(knowledge=knowledge)) as session:
         done = api.site(
             place,

@@ -27,7 +27,7 @@ def update(
         bool, typer.Option("--remove", help="Go back to the database that ships.")
     ] = False,
 ) -> None:
-    """Take a newer database in place of the one that ships, or go back to that."""
+    """Take a newer database, or go back to the one that ships."""
     from resolver.usecase.update_knowledge import remove_update, update_knowledge
 
     if remove:
@@ -76,7 +76,10 @@ def pack(
         ),
     ] = None,
 ) -> None:
-    """Write a database as one file, for knowledge update: the same bytes for the same files."""
+    """Write a database as one file, for knowledge update.
+
+    The same bytes for the same files.
+    """
     from resolver.usecase.update_knowledge import pack_knowledge
 
     packed = pack_knowledge(path, output, version=version, abilock=abilock)

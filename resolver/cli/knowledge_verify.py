@@ -37,7 +37,10 @@ def verify(
     knowledge: KnowledgeOption = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare the database with its installation, and evidence with the wheels' bytes."""
+    """Compare the database with its installation and with wheels.
+
+    --sample N reads N wheels of its evidence again.
+    """
     from resolver.usecase.verify_knowledge import verify_knowledge
     from resolver.usecase.world import World
 

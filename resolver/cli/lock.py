@@ -40,7 +40,10 @@ def lock(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Lock what pyproject.toml asks for, or say whether its lock is up to date."""
+    """Lock what pyproject.toml asks for, or check its lock.
+
+    --check says whether the lock is up to date, by its exit code.
+    """
     with opened(index) as session:
         project = session.project
         asks = project.strings("requirements") or project.dependencies != ()

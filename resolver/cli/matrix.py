@@ -35,7 +35,10 @@ def matrix(
     no_tuples: NoTuplesOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Show which releases of two projects load beside each other on this GPU."""
+    """Show which releases of two projects fit on this GPU.
+
+    By judging every pair of the newest ones as why does.
+    """
     with opened(index) as session:
         answer = api.matrix(
             one,

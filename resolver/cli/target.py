@@ -20,7 +20,10 @@ def target(
     index: Annotated[IndexOptions, _NO_INDEX] = IndexOptions(),
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Show this machine: GPUs, driver, CUDA toolkits, glibc, Python, and the target they make."""
+    """Show this machine, and the target that it makes.
+
+    GPUs, driver, CUDA toolkits, glibc, Python.
+    """
     with opened(index) as session:
         answer = api.describe_machine(target=target, session=session)
     if format is Format.JSON:

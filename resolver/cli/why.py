@@ -51,7 +51,10 @@ def why(
     ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say whether a set works on this GPU, by what evidence, and what works instead."""
+    """Say whether a set works on this GPU, and what works instead.
+
+    With the evidence; or, with --error, what a pasted error means.
+    """
     items = [*(requirement or ()), *(requirement_file or ())]
     answer: WhyResult | ErrorResult
     with opened(index) as session:

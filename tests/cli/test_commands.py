@@ -72,6 +72,9 @@ def test_a_group_tells_of_its_commands_what_they_say() -> None:
         assert {name: part.help for name, part in group.parts.items()} == {
             name: " ".join(text.split()) for name, text in said.items()
         }
+        # None is cut in 80 columns.
+        width = max(map(len, group.parts))
+        assert [text for text in said.values() if width + len(text) > 74] == []
 
 
 @pytest.mark.parametrize(
@@ -198,6 +201,13 @@ def test_knowledge_show_all_facts_of_one_name(run: Run) -> None:
     lines = run("knowledge", "show", "flashinfer").out.splitlines()
     heads = [line for line in lines if not line.startswith("  ")]
     assert heads == ["channel flashinfer", "skew flashinfer"]
+
+
+def test_an_id_that_is_nearly_one(run: Run) -> None:
+    assert run("knowledge", "show", "rtx5090").err.splitlines() == [
+        "error: no fact with the id 'rtx5090'",
+        "hint: did you mean rtx-5090, rtx-5090-d, rtx-5080? abilock knowledge list names them all",
+    ]
 
 
 def test_drivers_are_listed_as_their_maker_writes_them(run: Run) -> None:
