@@ -181,7 +181,7 @@ class SymbolFaults:
     def _needing(
         self, symbol: str, subject: NormalizedName | None
     ) -> list[tuple[NormalizedName, list[WheelLink]]]:
-        """The shipped evidence of wheels that need a symbol; installed or named projects first."""
+        """The shipped evidence of wheels that need a symbol; installed, named, well-known first."""
         names = _relatives(subject) if subject else self._base.pack.projects()
         rules = self._base.load_rules
         found = []
@@ -194,7 +194,15 @@ class SymbolFaults:
             needing = [link for link in links if symbol in link.masks]
             if needing:
                 found.append((name, needing))
-        return sorted(found, key=lambda item: (item[0] not in self._installed, item[0] != subject))
+        channels = {name for each in self._base.facts.channels for name in each.projects}
+        return sorted(
+            found,
+            key=lambda item: (
+                item[0] not in self._installed,
+                item[0] != subject,
+                item[0] not in channels,  # what most people mean
+            ),
+        )
 
     def _groups(
         self, project: NormalizedName, links: list[WheelLink], mask: int
