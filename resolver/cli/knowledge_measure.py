@@ -9,6 +9,7 @@ import typer
 
 from resolver.cli import console
 from resolver.cli.knowledge import KnowledgeOption
+from resolver.cli.opened import watching
 from resolver.model.plural import counted
 
 
@@ -35,7 +36,10 @@ def measure(
     """
     from resolver.usecase.measure_sets import measure_sets, report_sets
 
-    built = measure_sets(knowledge, root or (), again=again, tell=console.words)
+    with watching() as activity:
+        built = measure_sets(
+            knowledge, root or (), again=again, tell=console.words, activity=activity
+        )
     sets = counted(built.sets, "set")
     console.words(f"Measured {counted(built.releases, 'release')}: {sets}.")
     if report is not None:

@@ -21,6 +21,7 @@ from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.files import replace_file
 from resolver.lockfile.requirements_txt import parse_requirement
+from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.cuda import CudaVersion
@@ -60,20 +61,22 @@ def measure_sets(
     again: bool = False,
     session: Session | None = None,
     tell: Tell = lambda _: None,
+    activity: Activity | None = None,
 ) -> MeasuredSets:
     """Measure releases of the roots in ``sets.toml`` into the database ``root``.
 
     Without ``wanted``, every release that is not written down yet; requirements (``sglang>=0.5``)
     or ids of roots choose some, and ``again`` measures anew what is. A release whose metadata do
-    not come is left out, told, and measured by the next run. Raises UsageError for what names no
-    root, IndexFailure where the listing of a root does not come, and OSError.
+    not come is left out, told, and measured by the next run. ``activity`` counts what is done by
+    a session that is opened here. Raises UsageError for what names no root, IndexFailure where the
+    listing of a root does not come, and OSError.
     """
     base = KnowledgeBase.to_edit(root)
     chosen = _chosen(base.set_roots, wanted)
     channels = (DEFAULT_CHANNEL, *(c.name for c in base.facts.channels if not c.opt_in))
     options = IndexOptions(channels=channels, knowledge=base.top)
     built = MeasuredSets()
-    with session or Session(options=options) as opened:
+    with session or Session(options=options, activity=activity or Activity()) as opened:
         if opened.offline:
             # That a release has no wheel, or pins what nobody has, an index of today alone says.
             raise UsageError("measuring releases needs their indexes", hint="allow the network")
