@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,10 @@ _AGAIN = "run the script that abilock export --to smoke writes once more"
 
 
 def _observed(record: SmokeModel) -> ObservedSet | RefusedSet:
+    """Raises ValueError for values that cannot be."""
+    date.fromisoformat(record.date)
+    for each in record.packages:
+        canonicalize_name(each.name, validate=True)
     lines = list(_failures(record))
     if record.verdict == "no-gpu" and not lines:
         lines = ["no GPU was there: that imports work is no more than measured says"]

@@ -387,7 +387,17 @@ def test_a_record_of_what_did_not_run(
 
 
 @pytest.mark.parametrize(
-    "changes", [{"verdict": "fine"}, {"date": 1}, {"more": 1}, {"gpus": [{"index": 0}]}]
+    "changes",
+    [
+        {"verdict": "fine"},
+        {"date": 1},
+        {"date": "2026-13-45"},
+        {"more": 1},
+        {"gpus": [{"index": 0}]},
+        {"gpus": [{"index": 0, "name": "x", "arch": "fast"}]},
+        {"packages": [package("torch", "new")]},
+        {"packages": [package("torch", "2.9.1"), package("a b", "1")]},
+    ],
 )
 def test_a_record_that_is_none(run: Run, data: Path, place: Path, changes: dict[str, Any]) -> None:
     told = run("knowledge", "learn", write_record(place, **changes))

@@ -23,6 +23,7 @@ from resolver.abi.elf import Prefix, read_elf
 from resolver.abi.elf_front import read_front
 from resolver.abi.fatbin import FatbinScanner
 from resolver.abi.wheel import probe_wheel
+from resolver.compat.database_archive import extract_database, open_archive
 from resolver.compat.load_facts import knowledge_path
 from resolver.diagnosis.paste_parser import parse_paste
 from resolver.documents import parse_json, parse_toml
@@ -42,6 +43,7 @@ from resolver.model.artifact import Artifact
 from resolver.model.cuda import Arch, CudaVersion
 from resolver.model.dependency import parse_dependency, parse_requires_python
 from resolver.model.filename import parse_filename
+from resolver.usecase.smoke_record import observe_record
 from resolver.wheelfile.byte_source import BytesSource
 from resolver.wheelfile.wheel_errors import DamagedWheel
 from tests.support.fakes import make_target
@@ -189,6 +191,18 @@ def read_installed(data: bytes) -> None:
 
 def read_paste(data: bytes) -> None:
     parse_paste(data.decode("utf-8", "replace"), _base().messages)
+
+
+def read_database(data: bytes) -> None:
+    """An archive that is taken in place of the database, and written out."""
+    source = BytesSource(data)
+    manifest, entries = open_archive(source, "db.zip")
+    with tempfile.TemporaryDirectory(dir=_directory()) as place:
+        extract_database(source, manifest, entries, Path(place), "db.zip")
+
+
+def read_smoke_record(data: bytes) -> None:
+    observe_record(_file("smoke.json", data))
 
 
 @cache

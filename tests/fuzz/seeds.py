@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.abi.elf_builder import Elf
+from tests.cli.test_learn_set import record
+from tests.compat.test_database_archive import SOUND
 from tests.corpus.forms import load_cases, write_lock
 from tests.support.wheels import build_wheel
 
@@ -116,6 +118,10 @@ def seeds(reader: str) -> Iterator[bytes]:
     elif reader == "installed":
         for at, text in enumerate((_METADATA, _RECORD, "Tag: cp312-cp312-linux_x86_64\n", _DIRECT)):
             yield bytes([at]) + text.encode()
+    elif reader == "database":
+        yield SOUND
+    elif reader == "smoke-record":
+        yield json.dumps(record()).encode()
     elif reader == "paste":
         cases = tomllib.loads((_TESTS / "reports/cases.toml").read_text(encoding="utf-8"))["case"]
         yield from (case["text"].encode() for case in cases)
