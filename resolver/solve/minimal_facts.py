@@ -73,6 +73,10 @@ class _Silent(Provider):
         """Nothing is fetched."""
         del needs
 
+    def expect(self, candidates: Iterable[AnyCandidate]) -> None:
+        """Nothing is read."""
+        del candidates
+
 
 def _needs(workspace: Workspace, provider: Provider, candidate: AnyCandidate) -> tuple[Need, ...]:
     """What a candidate requires, as far as it was read.

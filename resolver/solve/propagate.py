@@ -39,6 +39,10 @@ class Matcher(Protocol):
         """Needs that will be asked for soon, to fetch ahead."""
         ...
 
+    def expect(self, candidates: Iterable[AnyCandidate]) -> None:
+        """Candidates whose dependencies will be asked for soon, to read ahead."""
+        ...
+
 
 @dataclass(slots=True)
 class Forced:
@@ -89,6 +93,7 @@ def propagate(matcher: Matcher, roots: Sequence[Need]) -> Forced:
             if len(left) == 1 and identifier not in forced.chosen:
                 forced.chosen[identifier] = left[0]
                 chosen.append(left[0])
+        matcher.expect(chosen)
         for candidate in chosen:
             needs = list(matcher.dependencies(candidate))
             matcher.announce(needs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import dropwhile, islice
+from operator import is_not
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
@@ -25,6 +27,9 @@ from resolver.solve.phantom import find_phantoms
 from resolver.solve.problem import Problem, accepts, names_exactly, names_one, ordered
 from resolver.solve.propagate import Cause, Forced
 from resolver.solve.workspace import ArtifactKey, Workspace, artifact_key
+
+# Releases of one project that are read before it is known that one of them is needed.
+_MOST_AHEAD = 8
 
 Information = RequirementInformation[Need, AnyCandidate]
 
@@ -235,15 +240,37 @@ class Provider(AbstractProvider[Need, AnyCandidate, str]):
         needs = list(requirements[identifier])
         excluded = set(incompatibilities[identifier])
 
-        def found() -> Iterator[AnyCandidate]:
+        def left() -> Iterator[AnyCandidate]:
             return (c for c in self.match(identifier, needs) if c not in excluded)
 
-        for candidate in found():
+        def found() -> Iterator[AnyCandidate]:
+            for tried, candidate in enumerate(left()):
+                if tried:
+                    after = dropwhile(partial(is_not, candidate), left())
+                    self._expect_more(islice(after, 1, None), tried + len(excluded))
+                yield candidate
+
+        self.expect(islice(left(), 1))
+        if excluded:
+            self._expect_more(left(), len(excluded))
+        return found
+
+    def expect(self, candidates: Iterable[AnyCandidate]) -> None:
+        """Start reading candidates whose dependencies will be asked for, all at once."""
+        if self._problem.known is not None:
+            return
+        for candidate in candidates:
             if isinstance(candidate, Candidate):
                 self._fetch_ahead(candidate)
                 self._workspace.evidence.prefetch([candidate.artifact])
-            break
-        return found
+
+    def _expect_more(self, left: Iterator[AnyCandidate], tried: int) -> None:
+        """The metadata of the next releases, as many as were tried in vain: more will be."""
+        if self._workspace.index.offline or self._problem.known is not None:
+            return
+        for candidate in islice(left, min(tried, _MOST_AHEAD)):
+            if isinstance(candidate, Candidate):
+                self._fetch_ahead(candidate)
 
     def _fetch_ahead(self, candidate: Candidate) -> None:
         """The metadata of what will likely be taken, and the listings that it will ask for."""
