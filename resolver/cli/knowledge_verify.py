@@ -70,6 +70,8 @@ def verify(
 
         document = KnowledgeVerifyModel(
             verdict=found.verdict,
+            database=found.database,
+            root=str(found.root),
             sha256=found.sha256,
             files=found.files,
             installed=found.installed,

@@ -236,10 +236,15 @@ class SampleModel(_Model):
 
 
 class KnowledgeVerifyModel(_Model):
-    """``abilock knowledge verify --format json``; ``sha256`` is that of what sha256sum prints."""
+    """``abilock knowledge verify --format json``; ``sha256`` is that of what sha256sum prints.
+
+    ``database`` says in words which one it is, ``root`` where it lies.
+    """
 
     version: Literal[1] = 1
     verdict: Literal["intact", "differs", "unknown"]
+    database: str
+    root: str
     sha256: str
     files: int
     installed: bool
