@@ -225,23 +225,26 @@ def _is_locked(row: Json) -> bool:
 def try_package(row: Json, timeout: float) -> Json:
     """Import what a package brings. One that fails where its own module does."""
     steps = [{"name": m["name"], "after_torch": m["after_torch"]} for m in row["modules"]]
+    steps.sort(key=lambda step: not _is_named(step["name"], row["name"]))
     rows = {done["step"]["name"]: done for done in work_on("import", steps, timeout)}
     row.pop("file", None)
     row["modules"] = [
         {"name": name, "result": done["result"], "error": done["error"]}
         for name, done in rows.items()
     ]
-    counts = [m for m in row["modules"] if _plain(m["name"]) == _plain(row["name"])] or [
-        m for m in row["modules"] if not m["name"].startswith("_")
-    ]
+    mine = [m for m in row["modules"] if _is_named(m["name"], row["name"])]
+    # What lies below a directory without __init__ may be found by another way alone, a .pth file.
+    counts = mine or [m for m in row["modules"] if not re.match(r"_|.*\.", m["name"])]
     if counts:
         good = all(module["result"] == "imported" for module in counts)
         row["result"] = "imported" if good else "failed"
     return row
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "", name).lower()
+def _is_named(module: str, project: str) -> bool:
+    """Whether a module, or the last part of one in a namespace, has the project's name."""
+    names = (module, module.rpartition(".")[2])
+    return any(re.sub(r"[-_.]+", "", n).lower() == re.sub(r"[-_.]+", "", project) for n in names)
 
 
 def describe_host(cuda: str | None) -> Json:
@@ -340,7 +343,7 @@ def summary(result: Json) -> Iterator[str]:
     counts = Counter(row["result"] for row in packages)
     tried = {kernel["package"] for kernel in kernels}
     fine = sum(row["result"] in ("imported", "ran") or row["name"] in tried for row in packages)
-    words = [f"{fine} of {len(packages)} packages imported"]
+    words = [f"{fine} of {len(packages)} packages"]
     words += [f"{counts['unknown']} bring no module"] if counts["unknown"] else []
     yield f"  imports  {', '.join(words)}"
     for gpu in result["gpus"]:

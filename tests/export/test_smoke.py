@@ -69,6 +69,7 @@ INSTALLED: dict[str, dict[str, str]] = {
     },
     "leaves 1.0": {"leaves.py": "raise SystemExit('go away')"},
     "nvidia-libs 1.0": {"nvidia/libs/lib/liblibs.so.13": "not a library"},
+    "space-dsl 1.0": {"space_dsl/parts/other/__init__.py": "raise ImportError('by a path file')"},
     "other 2.0": {"other.py": ""},
 }
 
@@ -158,7 +159,7 @@ def test_all_that_fails_is_told_at_once(everything: Run) -> None:
     assert everything.code == 1
     assert everything.out == (
         "pylock.toml: CUDA 13.0, sm_120\n"
-        "  imports  4 of 10 packages imported, 1 bring no module\n"
+        "  imports  4 of 11 packages, 2 bring no module\n"
         "  GPU 0    RTX 0, sm_120\n"
         "  GPU 1    RTX 1, sm_121, which the lock is not for\n"
         "  kernels  5 of 6 ran\n"
@@ -172,6 +173,8 @@ def test_all_that_fails_is_told_at_once(everything: Run) -> None:
         "absent: other 1.0: 2.0 is there\n"
         "beside: sgl-kernel 0.3.21+cu130\n"
         "  import deep_gemm: AssertionError: Hopper alone\n"
+        "beside: space-dsl 1.0\n"
+        "  import space_dsl.parts.other: ImportError: by a path file\n"
         "failed: torchvision 0.24.1\n"
         "  torchvision.ops.nms on GPU 1: RuntimeError: no kernel image is available\n"
         "verdict: failed\n"
@@ -191,6 +194,7 @@ def test_the_record(everything: Run) -> None:
         "nvidia-libs": "unknown",
         "other": "absent",
         "sgl-kernel": "ran",
+        "space-dsl": "unknown",
         "torch": "ran",
         "torchvision": "failed",
     }
@@ -234,7 +238,7 @@ def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
     lock = lock_of(locked("torch", "2.9.1+cu130"), locked("good", "1.0"))
     code, out, record = run(tmp_path, lock)
     assert (code, record["verdict"], record["kernels"]) == (4, "no-gpu", [])
-    assert "  imports  2 of 2 packages imported\n  no GPU: imports only\n" in out
+    assert "  imports  2 of 2 packages\n  no GPU: imports only\n" in out
 
 
 def test_another_python_is_refused(tmp_path: Path) -> None:
