@@ -166,9 +166,7 @@ class Choice:
         request = self.request
         if request.prefer == "known-good" or (request.prefer is None and request.is_default):
             taken = self._first(sets)
-            if taken is None and request.prefer == "known-good":
-                taken = self._first(self.generated())
-            return taken if taken is not None else self.newest()
+            return taken if taken is not None else self._newest_or_generated()
         if not sets:
             return self.newest()
         answer: Outcome | Failure | None = None
@@ -199,6 +197,16 @@ class Choice:
         if answer is None and silence is not None:
             raise silence
         return answer if answer is not None else Failure(causes=())
+
+    def _newest_or_generated(self) -> Outcome | Failure:
+        """The newest; a generated set where that is not measured, and sets are preferred."""
+        answer = self.newest()
+        if self.request.prefer != "known-good" or (
+            isinstance(answer, Outcome) and is_measured(answer)
+        ):
+            return answer
+        taken = self._first(self.generated())
+        return answer if taken is None else taken
 
     def _expired(self, sets: list[KnownTuple], machine: str) -> list[KnownTuple]:
         """The known-good sets, each behind the generated ones that hold a newer anchor of it."""

@@ -310,6 +310,12 @@ def _generated(packages: str = "torch 2.10.0, ext 2.0", **changes: Any) -> Measu
         pytest.param(
             {}, {"prefer": "known-good", "knowledge": make_knowledge()}, "2.0", id="else-generated"
         ),
+        pytest.param(
+            {},
+            {"prefer": "known-good", "knowledge": make_knowledge(), "grades": {}},
+            "3.0",
+            id="else-the-newest-where-it-is-measured",
+        ),
         pytest.param({}, {"use_tuples": False}, "3.0", id="no-tuples"),
         pytest.param({"packages": "torch 2.9.1, ext 1.0"}, {}, "1.0", id="not-newer"),
         pytest.param({"pairs": {"ext": Grade.INFERRED}}, {}, "1.0", id="not-measured"),
