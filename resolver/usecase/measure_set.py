@@ -20,9 +20,9 @@ from resolver.model.measured_set import MeasuredSet, SetRoot
 from resolver.model.outcome import Judgement, Outcome
 from resolver.model.reason import Code, Grade, Reason, Severity
 from resolver.model.release import Release
-from resolver.model.stack import TORCH
+from resolver.model.stack import TORCH, is_torch
 from resolver.model.stated import Stated
-from resolver.model.version import public_of
+from resolver.model.version import names_release, public_of
 from resolver.solve.judge import weigh
 from resolver.solve.pinned_stack import StackIndex, StackNames, pinned_closure
 from resolver.solve.request import Request
@@ -176,13 +176,17 @@ class SetMeter:
         """
         torch = next(package.artifact for package in outcome.packages if package.name == TORCH)
         newest = attempt(here, _request([*wanted, Requirement(name)]))
-        if newest is None or not _loses(newest, name):
-            return newest
+        if newest is None or _is_assumed(newest, name):
+            return None  # nothing is known of it: the set goes without
+        if not _loses(newest, name) or _names_torch(newest, name):
+            return newest  # what is built for one torch has no other release for it
         catalog = here.catalog(name)
         versions = sorted({public_of(file.version) for file in catalog.usable}, reverse=True)
         for version in versions:
             file = file_of(here, name, version)
-            if version.is_prerelease or file is None or not _is_whole(here, file, torch):
+            if version.is_prerelease or file is None or not file.is_native:
+                continue
+            if not _is_whole(here, file, torch):
                 continue
             older = attempt(here, _request([*wanted, _requirement(name, version)]))
             if older is not None and not _loses(older, name):
@@ -259,6 +263,8 @@ class SetMeter:
         """A release whose pins do not come together: a bad set, unless files were never made."""
         here = self.workspace
         fatal = [reason for reason in judged.reasons if reason.severity is Severity.FATAL]
+        # Another build of the root decides nothing of the one that is pinned.
+        fatal.sort(key=lambda reason: reason.subject.name == root.project)
         never_made = [reason for reason in fatal if reason.code in _ABSENT]
         if never_made or TORCH not in pins:
             return Absent(_why(never_made or fatal))
@@ -337,6 +343,22 @@ def _loses(outcome: Outcome, name: NormalizedName) -> bool:
     return any(
         reason.severity is Severity.DEGRADED and reason.subject.name == name
         for reason in outcome.reasons
+    )
+
+
+def _is_assumed(outcome: Outcome, name: NormalizedName) -> bool:
+    """Whether nothing is known of a package beside its torch."""
+    return any(
+        pair.extension.name == name and pair.grade is Grade.ASSUMED for pair in outcome.pairs
+    )
+
+
+def _names_torch(outcome: Outcome, name: NormalizedName) -> bool:
+    """Whether the metadata of a package name one release of torch."""
+    package = outcome.package(name)
+    return package is not None and any(
+        is_torch(requirement) and names_release(requirement.specifier)
+        for requirement in package.metadata.requires
     )
 
 
