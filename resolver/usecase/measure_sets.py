@@ -59,7 +59,6 @@ def measure_sets(
     wanted: Sequence[str] = (),
     *,
     again: bool = False,
-    session: Session | None = None,
     tell: Tell = lambda _: None,
     activity: Activity | None = None,
 ) -> MeasuredSets:
@@ -76,11 +75,11 @@ def measure_sets(
     channels = (DEFAULT_CHANNEL, *(c.name for c in base.facts.channels if not c.opt_in))
     options = IndexOptions(channels=channels, knowledge=base.top)
     built = MeasuredSets()
-    with session or Session(options=options, activity=activity or Activity()) as opened:
-        if opened.offline:
+    with Session(options=options, activity=activity or Activity()) as session:
+        if session.offline:
             # That a release has no wheel, or pins what nobody has, an index of today alone says.
             raise UsageError("measuring releases needs their indexes", hint="allow the network")
-        run = _Run(base, opened, again, tell, built)
+        run = _Run(base, session, again, tell, built)
         for set_root, versions in chosen:
             run.measure(set_root, versions)
     return built
