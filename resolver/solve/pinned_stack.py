@@ -7,6 +7,7 @@ names by ranges decide nothing of what loads, and change by the day.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from packaging.requirements import Requirement
@@ -132,6 +133,18 @@ def exact_pins(
         if version is not None:
             pins[canonicalize_name(requirement.name)] = version
     return pins
+
+
+def pinned_twice(
+    metadata: Metadata, target: Target, extras: Iterable[str] = ()
+) -> dict[NormalizedName, tuple[Version, ...]]:
+    """What one release pins to several versions at once, sorted: then nothing satisfies it."""
+    found: dict[NormalizedName, set[Version]] = defaultdict(set)
+    for requirement in applying(metadata, target, extras):
+        version = pinned(requirement.specifier)
+        if version is not None:
+            found[canonicalize_name(requirement.name)].add(version)
+    return {name: tuple(sorted(held)) for name, held in found.items() if len(held) > 1}
 
 
 def pinned_closure(

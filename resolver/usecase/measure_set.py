@@ -28,9 +28,9 @@ from resolver.solve.pinned_stack import StackIndex, StackNames, pinned_closure
 from resolver.solve.request import Request
 from resolver.solve.strategy import attempt
 from resolver.solve.workspace import Workspace
-from resolver.usecase.pinned_files import file_of, pinned_files
+from resolver.usecase.pinned_files import PinnedFiles, file_of, pinned_files
 from resolver.usecase.session import links_of
-from resolver.usecase.set_finding import findings_of
+from resolver.usecase.set_finding import findings_of, pinned_findings
 
 # A file for this Python or machine was never made: that is no fault of what is pinned.
 _ABSENT = frozenset({Code.PYTHON_UNSUPPORTED, Code.PLATFORM_UNSUPPORTED, Code.GLIBC_TOO_OLD})
@@ -103,7 +103,7 @@ class SetMeter:
         if outcome is None and not default:
             return Absent(f"its pins do not fit a torch for CUDA {here.target.cuda}")
         if outcome is None:
-            return self._failed(root, version, weigh(here, _request([own])), pins.direct)
+            return self._failed(root, version, weigh(here, _request([own])), pins)
         if root.kind == "beside":
             made = self._beside(here, root, outcome)
         else:
@@ -258,7 +258,7 @@ class SetMeter:
         root: SetRoot,
         version: Version,
         judged: Judgement,
-        pins: Mapping[NormalizedName, Version],
+        pins: PinnedFiles,
     ) -> MeasuredSet | Absent:
         """A release whose pins do not come together: a bad set, unless files were never made."""
         here = self.workspace
@@ -266,10 +266,12 @@ class SetMeter:
         # Another build of the root decides nothing of the one that is pinned.
         fatal.sort(key=lambda reason: reason.subject.name == root.project)
         never_made = [reason for reason in fatal if reason.code in _ABSENT]
-        if never_made or TORCH not in pins:
+        if never_made or TORCH not in pins.direct:
             return Absent(_why(never_made or fatal))
         told = {name for reason in fatal for name in reason.names}
-        named = {name: pin for name, pin in pins.items() if name in self.stack or name in told}
+        named = {
+            name: pin for name, pin in pins.direct.items() if name in self.stack or name in told
+        }
         return MeasuredSet(
             id=self._id(root, version, here.target.cuda),
             root=root.id,
@@ -281,7 +283,7 @@ class SetMeter:
             grade=judged.grade,
             date=self.date,
             packages=dict(sorted({**named, root.project: version}.items())),
-            findings=findings_of(fatal),
+            findings=(*pinned_findings(root.project, version, pins.twice), *findings_of(fatal)),
         )
 
     def _set(

@@ -12,7 +12,7 @@ from resolver.dataclass import dataclass, field
 from resolver.model.artifact import Artifact, Metadata
 from resolver.model.stack import TORCH
 from resolver.model.version import public_of
-from resolver.solve.pinned_stack import StackNames, exact_pins
+from resolver.solve.pinned_stack import StackNames, exact_pins, pinned_twice
 from resolver.solve.workspace import Workspace
 
 
@@ -20,11 +20,13 @@ from resolver.solve.workspace import Workspace
 class PinnedFiles:
     """The pins of one release on one target.
 
-    ``direct`` are its own. ``sources`` have no wheel for any machine; ``missing`` is the first that
-    has wheels, and none for this target: then there is no set.
+    ``direct`` are its own, ``twice`` those that it pins to several versions. ``sources`` have no
+    wheel for any machine; ``missing`` is the first that has wheels, and none for this target: then
+    there is no set.
     """
 
     direct: dict[NormalizedName, Version] = field(default_factory=dict)
+    twice: dict[NormalizedName, tuple[Version, ...]] = field(default_factory=dict)
     sources: dict[NormalizedName, Version] = field(default_factory=dict)
     missing: str | None = None
 
@@ -60,6 +62,7 @@ def pinned_files(
         pins = exact_pins(metadata, workspace.target, wanted)
         if name == project:
             found.direct = pins
+            found.twice = pinned_twice(metadata, workspace.target, wanted)
         waiting |= {other: (pins[other], ()) for other in pins if other not in done}
     return found
 

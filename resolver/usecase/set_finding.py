@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from packaging.utils import NormalizedName
+from packaging.version import Version
 
 from resolver.model.measured_set import SetFinding
 from resolver.model.reason import Code, Reason, Severity
@@ -24,6 +27,21 @@ def findings_of(reasons: Iterable[Reason], files: Collection[str] = ()) -> tuple
         if _is_told(reason, files)
     )
     return tuple(dict.fromkeys(found))[:_MOST]
+
+
+def pinned_findings(
+    project: NormalizedName, version: Version, twice: Mapping[NormalizedName, Sequence[Version]]
+) -> Iterator[SetFinding]:
+    """That metadata pin a project to several versions, which nothing satisfies."""
+    for name, pins in sorted(twice.items()):
+        both = " and ".join(f"{name}=={pin}" for pin in pins)
+        yield SetFinding(
+            code=Code.VERSION_CONFLICT,
+            severity=Severity.FATAL,
+            subject=f"{project} {version}",
+            needs=both,
+            found="its own metadata, which pin both",
+        )
 
 
 def _is_told(reason: Reason, files: Collection[str]) -> bool:

@@ -61,6 +61,7 @@ def database(tmp_path: Path, server: Server) -> Path:
     engines = {
         "1.0": ["torch==2.9.1", "kernel==1.0", "anything>=5"],
         "1.1": ["torch==2.9.1", "kernel==2.0"],
+        "1.1.1": ["torch==2.10.0", "torch==2.9.1", "kernel==1.0"],
         "1.2": ["torch>=2.9", "kernel==1.0"],
         "1.3": ['engine[all]; extra == "srt"', 'torch==2.9.1; extra == "all"', "kernel==1.0"],
         "1.4": ["torch==2.9.1", "kernel==1.0", "flashinfer-jit==0.1"],
@@ -109,20 +110,22 @@ def test_releases_become_sets(run: Run, database: Path, server: Server) -> None:
     told = build(run, database, "engine", "--report", str(page))
     assert (told.code, told.out) == (3, "")
     assert told.err.replace(server.url, "") == (
-        "engine: 1.0 to 1.4 (5 of 5 releases)\n"
+        "engine: 1.0 to 1.4 (6 of 6 releases)\n"
         "engine 1.2: no set: its metadata pin no torch exactly: torch>=2.9\n"
         f"not measured: engine 1.3: {broken}: not found\n"
         "engine 1.0: 2 sets\n"
         "engine 1.1: 1 set, 1 of them not good\n"
+        "engine 1.1.1: 1 set, 1 of them not good\n"
         "engine 1.4: 2 sets\n"
-        "Measured 3 releases: 5 sets.\n"
+        "Measured 4 releases: 6 sets.\n"
         f"Wrote {page}.\n"
         "1 release could not be read; run the command again.\n"
     )
     rows = made(database)
     assert list(rows) == [
         *("engine-1.0-cu129-x86_64", "engine-1.0-cu130-x86_64", "engine-1.1-cu129-x86_64"),
-        *("engine 1.2", "engine-1.4-cu129-x86_64", "engine-1.4-cu130-x86_64"),
+        *("engine-1.1.1-cu129-x86_64", "engine 1.2"),
+        *("engine-1.4-cu129-x86_64", "engine-1.4-cu130-x86_64"),
     ]
     good = rows["engine-1.0-cu129-x86_64"]
     assert (good.verdict, good.grade, good.pythons) == ("good", "measured", ("3.12",))
@@ -147,6 +150,12 @@ def test_releases_become_sets(run: Run, database: Path, server: Server) -> None:
         ["missing-symbol"],
     )
     assert str(bad.packages["kernel"]) == "2.0"
+    twice = rows["engine-1.1.1-cu129-x86_64"].findings[0]
+    assert (twice.code, str(twice)) == (
+        "version-conflict",
+        "engine 1.1.1 needs torch==2.9.1 and torch==2.10.0; "
+        "found: its own metadata, which pin both",
+    )
     built = rows["engine-1.4-cu129-x86_64"]
     assert (built.verdict, built.sources, built.is_measured) == ("good", ("flashinfer-jit",), False)
     assert validate(database) == []
@@ -165,7 +174,7 @@ def test_releases_become_sets(run: Run, database: Path, server: Server) -> None:
     assert later["engine-1.3-cu129-x86_64"].verdict == "good"
     text = page.read_text(encoding="utf-8")
     assert (
-        "- engine on x86_64: the pins of 3 of 4 releases fit together as the default index serves "
+        "- engine on x86_64: the pins of 3 of 5 releases fit together as the default index serves "
         "them, 3 of them measured throughout; of 1 release a package has no wheel, and the rest "
         "is meant."
     ) in text
