@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName
 from packaging.version import Version
 
-from resolver.compat.set_file import Row, write_rows
+from resolver.compat.set_file import Row, SetFiles, write_rows
 from resolver.dataclass import dataclass, field, replace
 from resolver.errors import DamagedData, IndexFailure, UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
@@ -139,15 +139,16 @@ class _Run:
     def measure(self, root: SetRoot, versions: SpecifierSet) -> None:
         """Measure the releases of one root that are to be, and write them."""
         rows: dict[Version, list[Row]] = defaultdict(list)
-        for row in self._base.sets.rows(root.id):
+        for row in SetFiles(self._base.top).rows(root.id):
             rows[Version(str(row.release.version))].append(row)
+        held = {str(row.release.version) for row in self._base.sets.rows(root.id)}
         if root.kind == "newest":
             self._newest(root, rows)
             return
         releases = [
             version
             for version, files in self._releases(root, versions)
-            if self._again or version not in rows
+            if self._again or str(version) not in held
             if self._is_usable(root, version, files, rows)
         ]
         for start in range(0, len(releases), _TOGETHER):
@@ -164,7 +165,7 @@ class _Run:
 
     def _write(self, root: RootId, rows: dict[Version, list[Row]]) -> None:
         if any(rows.values()):
-            write_rows(self._base.root, root, [row for held in rows.values() for row in held])
+            write_rows(self._base.top, root, [row for held in rows.values() for row in held])
 
     # which releases
 
