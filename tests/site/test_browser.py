@@ -143,6 +143,7 @@ def test_the_picker_by_mouse(tab: Page, written: Written) -> None:
     ) in shown
     tab.click("label[for='python-3.10']")
     tab.until("document.getElementById('said').textContent.startsWith('Unknown')")
+    tab.click("#answer summary")
     assert "not-in-snapshot" in tab.run("document.getElementById('answer').innerText")
     assert "python=3.10" in tab.run("location.hash")
     tab.click("label[for='python-3.12']")

@@ -190,22 +190,24 @@
       answer.notes.length ? section("Notes", list(answer.notes)) : null);
   };
 
-  const against = (pick, data, answer) => {
-    const reasons = answer.against.map((number) => data.reasons[number]);
-    return [
-      answer.requests.length && answer.requests.join(" ") !== pick.choice.asks
-        ? make("p", null, "What cannot hold: ", make("code", null, answer.requests.join(", "))) : null,
-      reasons.map(reason),
-      answer.sets.length ? section("Measured sets for this machine",
-        make("p", { class: "soft" }, "What releases pin exactly, with how it is known; they say what to try."),
-        list(answer.sets.map(([id, title, grade, href]) => [
-          href ? make("a", { href }, title) : title, " ", badge(grade), make("small", null, ` ${id}`)]))) : null,
-      answer.more ? make("p", null, `and ${answer.more} more reasons, which the command tells`) : null,
-      answer.relaxations.length ? section("What solves it",
-        answer.relaxations.map(([text, line]) => [make("p", null, text), line ? command(line, text) : null])) : null,
-      answer.notes.length ? section("Notes", list(answer.notes)) : null,
-    ];
-  };
+  const sets = (answer) => answer.sets.length ? section("Measured sets for this machine",
+    make("p", { class: "soft" }, "What releases pin exactly, with how it is known; they say what to try."),
+    list(answer.sets.map(([id, title, grade, href]) => [
+      href ? make("a", { href }, title) : title, " ", badge(grade), make("small", null, ` ${id}`)]))) : null;
+
+  const more = (answer) => answer.more
+    ? make("p", null, `and ${answer.more} more, which the command tells`) : null;
+
+  const against = (pick, data, answer) => [
+    answer.requests.length && answer.requests.join(" ") !== pick.choice.asks
+      ? make("p", null, "What cannot hold: ", make("code", null, answer.requests.join(", "))) : null,
+    answer.against.map((number) => reason(data.reasons[number])),
+    more(answer),
+    answer.relaxations.length ? section("What solves it",
+      answer.relaxations.map(([text, line]) => [make("p", null, text), line ? command(line, text) : null])) : null,
+    sets(answer),
+    answer.notes.length ? section("Notes", list(answer.notes)) : null,
+  ];
 
   const conflict = (pick, data, answer) => draw("no", "✕", "No solution", pick,
     against(pick, data, answer),
@@ -213,7 +215,12 @@
 
   const unknown = (pick, data, answer) => draw("unknown", "?", "Unknown without a network", pick,
     make("p", null, "What decides is not in the database. Run this where the indexes can be reached:"),
-    command(`abilock resolve ${words(pick)}`, "command"), against(pick, data, answer));
+    command(`abilock resolve ${words(pick)}`, "command"),
+    sets(answer),
+    section("What could not be looked at", make("details", null,
+      make("summary", null, `Reasons: ${answer.against.length + answer.more}`),
+      answer.against.map((number) => reason(data.reasons[number])), more(answer))),
+    answer.notes.length ? section("Notes", list(answer.notes)) : null);
 
   const absent = (pick) => draw("unknown", "?", "Not computed for this site", pick,
     make("p", null, "Nothing is guessed here: ask the command, which answers for any machine."),
