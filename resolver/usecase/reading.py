@@ -19,6 +19,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 from resolver.abi.evidence_cache import facts_from_json, facts_to_json
 from resolver.abi.wheel import WheelFacts
 from resolver.dataclass import dataclass
+from resolver.documents import parse_json
 from resolver.errors import DiskFailure, KnowledgeError, UsageError
 from resolver.files import read_regular, replace_file
 
@@ -62,7 +63,7 @@ class Reading:
     @classmethod
     def of_line(cls, line: str) -> Reading:
         """What ``to_line`` wrote. Raises ValueError, KeyError or TypeError where it did not."""
-        row = json.loads(line)
+        row = parse_json(line)
         facts = row.get("facts")
         return cls(
             project=canonicalize_name(row["project"]),
