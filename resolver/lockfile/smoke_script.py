@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -398,7 +399,9 @@ def main(arguments: list[str] | None = None) -> int:
     print("\r\x1b[K" if terminal else "", end="", file=sys.stderr)
     text = json.dumps(result, indent=2) + "\n"
     told = sys.stderr if options.output == "-" else sys.stdout
-    print("\n".join(summary(result)), file=told)
+    for line in summary(result):
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        print("\n".join(textwrap.wrap(line, 80, subsequent_indent=indent) or [""]), file=told)
     if options.output == "-":
         sys.stdout.write(text)
     else:
