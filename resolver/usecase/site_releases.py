@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from packaging.utils import NormalizedName
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from resolver.abi.demangle import demangle
 from resolver.abi.inspection import inspect_facts, newest_version
@@ -32,6 +32,7 @@ from resolver.model.site import (
     WheelFile,
 )
 from resolver.model.stack import TORCH
+from resolver.model.version import parse_version
 
 if TYPE_CHECKING:
     from resolver.abi.history import BuildFile, History
@@ -77,10 +78,7 @@ def release_pages(base: KnowledgeBase, project: NormalizedName) -> tuple[Release
 
 
 def _order(version: str) -> tuple[Version, str]:
-    try:
-        return Version(version), version
-    except InvalidVersion:
-        return Version("0"), version
+    return parse_version(version) or Version("0"), version
 
 
 def _records(known: Knowledge, project: NormalizedName) -> dict[str, Record]:
