@@ -107,7 +107,7 @@ def resolve(
     ] = None,
     no_tuples: NoTuplesOption = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Accept only measured or reported pairs.")
+        bool, typer.Option("--strict", help="Accept only pairs that ran, are measured or reported.")
     ] = False,
     upgrade: UpgradeOption = False,
     upgrade_package: UpgradePackageOption = None,
