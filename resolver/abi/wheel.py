@@ -25,7 +25,7 @@ from resolver.abi.stored_view import StoredView
 from resolver.dataclass import dataclass, replace
 from resolver.model.cuda import DeviceCode
 from resolver.wheelfile.byte_source import ByteSource
-from resolver.wheelfile.member_stream import STORED, MemberStream
+from resolver.wheelfile.member_stream import AHEAD, STORED, MemberStream
 from resolver.wheelfile.wheel_errors import DamagedWheel, ZipBomb
 from resolver.wheelfile.zip_directory import Entry, read_directory
 
@@ -291,7 +291,12 @@ def _probe_whole(
     """Read the member to its end through a temporary file: its tables lie anywhere in it."""
     scanner = FatbinScanner(entry.size) if full else None
     stream.fetch = _BULK
-    with tempfile.TemporaryFile(prefix="abilock-") as spool:
+    with (
+        tempfile.TemporaryFile(prefix="abilock-") as spool,
+        ThreadPoolExecutor(AHEAD) as pool,
+    ):
+        if entry.compressed > 2 * _BULK:
+            stream.read_ahead(pool)
         piece = bytes(data)
         data.clear()
         while piece:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
+from collections import deque
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.wheel_errors import (
@@ -24,6 +25,9 @@ from resolver.wheelfile.wheel_errors import (
 )
 from resolver.wheelfile.zip_directory import LOCAL, Entry, decode_name, read_exactly
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
 # The compression method of a member that is there as it is.
 STORED = 0
 
@@ -35,6 +39,8 @@ _RATIO_COUNTS_FROM = 32 << 20
 _EXTRA_GUESS = 64
 # Inflated at most this much at a time, whatever the stream expands to.
 PIECE = 1 << 20
+# Reads under way at a time, where all of a member is read.
+AHEAD = 4
 # The window of an LZMA stream, which is memory; xz -9 takes as much.
 _MAX_WINDOW = 64 << 20
 
@@ -195,6 +201,9 @@ class MemberStream:
         self._at = -1
         self._end = 0
         self._crc = 0
+        self._pool: Executor | None = None
+        self._flying: deque[Future[bytes]] = deque()
+        self._asked = 0
         self.fetch = fetch
         self.produced = 0
 
@@ -208,6 +217,13 @@ class MemberStream:
         """Compressed bytes that went into what was produced."""
         left = self._end - self._at if self._at >= 0 else self._entry.compressed
         return self._entry.compressed - left - len(self._pending)
+
+    def read_ahead(self, pool: Executor) -> None:
+        """Fetch from now on while what came is inflated: for who reads to the end.
+
+        AHEAD reads of ``fetch`` bytes are under way at a time, and in memory.
+        """
+        self._pool = pool
 
     def read(self) -> bytes:
         """The next piece, at most PIECE bytes; empty at the end.
@@ -266,9 +282,20 @@ class MemberStream:
         else:
             length = min(self.fetch, self._end - self._at)
             if length:
-                self._pending = read_exactly(self._source, self._at, length)
-                self._at += length
+                self._pending = self._fetched(length)
+                self._at += len(self._pending)
         return bool(self._pending)
+
+    def _fetched(self, length: int) -> bytes:
+        pool = self._pool
+        if pool is None:
+            return read_exactly(self._source, self._at, length)
+        self._asked = max(self._asked, self._at)
+        while len(self._flying) < AHEAD and self._asked < self._end:
+            length = min(self.fetch, self._end - self._asked)
+            self._flying.append(pool.submit(read_exactly, self._source, self._asked, length))
+            self._asked += length
+        return self._flying.popleft().result()
 
     def _open(self) -> None:
         """Read the local header together with the first bytes of data."""

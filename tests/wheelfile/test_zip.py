@@ -6,6 +6,7 @@ import io
 import random
 import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -84,6 +85,44 @@ def test_no_piece_is_larger_than_the_bound(method: int) -> None:
     assert b"".join(pieces) == data
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("begun", [0, 1, 2])
+def test_read_ahead_it_is_the_same(method: int, begun: int) -> None:
+    data = NOISE + bytes(PIECE)
+    archive = Odd(method=method).archive(("a", data))
+    read = []
+    for ahead in (False, True):
+        source = BytesSource(archive)
+        (entry,) = read_directory(source)
+        stream = MemberStream(source, entry, fetch=50_001)
+        pieces = [stream.read() for _ in range(begun)]
+        with ThreadPoolExecutor(3) as pool:
+            if ahead:
+                stream.read_ahead(pool)
+            pieces += list(stream)
+        assert b"".join(pieces) == data
+        read.append((source.bytes_read, stream.consumed))
+    assert read[0] == read[1]
+
+
+def test_what_fails_ahead_fails_where_it_is_needed() -> None:
+    class Ending(BytesSource):
+        def read_at(self, offset: int, length: int) -> bytes:
+            if offset > 1_000_000:
+                raise DamagedZip("gone")
+            return super().read_at(offset, length)
+
+    source = BytesSource(archive := Odd().archive(("a", NOISE)))
+    (entry,) = read_directory(source)
+    stream = MemberStream(Ending(archive), entry, fetch=300_000)
+    with ThreadPoolExecutor(3) as pool:
+        stream.read_ahead(pool)
+        assert len(stream.read()) > 0
+        with pytest.raises(DamagedZip, match="gone"):
+            list(stream)
+    assert stream.produced > 900_000
+
+
 def test_a_member_as_a_whole_takes_one_read() -> None:
     source = BytesSource(Odd().archive(("a", NOISE[:50_000]), ("b", NOISE)))
     first, _ = read_directory(source)
@@ -108,7 +147,8 @@ def test_any_archive_reads_as_installers_read_it(
 ) -> None:
     data = Odd(prefix, comment, method).archive(*members)
     with suppress(zipfile.BadZipFile):  # a comment that looks like an end record
-        assert read_all(data) == zipfile_reads(data)
+        expected = zipfile_reads(data)
+        assert read_all(data) == expected
 
 
 @given(st.data())
