@@ -172,18 +172,19 @@ class MemberNeeds:
         if not members or any(member.device_code is None for member in members):
             return None
         codes = sorted({code for member in members for code in member.device_code or ()})
+        elsewhere = any(member.device_code for member in wheel.members)
         return Check(
             subject=subject,
             what="device code",
-            finding=self._code_text(codes),
+            finding=self._code_text(codes, elsewhere=elsewhere),
             grade=Grade.MEASURED,
             evidence=f".nv_fatbin of {_count(len(members), 'member')} of "
             + file_text(wheel.filename, wheel.sha256),
         )
 
-    def _code_text(self, codes: list[DeviceCode]) -> str:
+    def _code_text(self, codes: list[DeviceCode], *, elsewhere: bool) -> str:
         if not codes:
-            return "none in its members"
+            return f"none in {'the members that must load' if elsewhere else 'its members'}"
         held = ", ".join(map(str, codes))
         lacking = [
             str(arch) for arch in self.archs if not any(runs_on(code, arch) for code in codes)

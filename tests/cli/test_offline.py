@@ -88,9 +88,36 @@ def test_sglang_takes_what_it_pins(run: Run) -> None:
     result = run("resolve", *asked, "--upgrade")
     assert result.code == 0, result.err
     again = pins()
-    assert again.keys() == found.keys()
+    assert again.keys() >= found.keys()
     assert {n: v for n, v in again.items() if n in stack} == {n: found[n] for n in stack}
     assert "known-good set sglang-0.5.9-cu130 was passed over: it is degraded" in result.err
+
+
+@pytest.mark.parametrize(
+    ("target", "torch"),
+    [
+        (("--cuda", "13.0", "--gpu", "H100", *X86, "--python", "3.12"), "2.14.0"),
+        # NCCL's kernels for expert parallelism, which come with it, have no code for a T4.
+        (("--cuda", "13.0", "--gpu", "T4", *X86, "--python", "3.13"), "2.14.0"),
+        (
+            ("--cuda", "13.0", "--arch", "sm121", "--machine", "aarch64", "--python", "3.14"),
+            "2.14.0",
+        ),
+    ],
+)
+def test_vllm_and_its_closure(run: Run, target: tuple[str, ...], torch: str) -> None:
+    result = run("resolve", "vllm", *target, "--offline")
+    assert result.code == 0, result.err
+    found = pins()
+    assert len(found) > 150
+    assert found["torch"] == torch
+
+
+def test_a_build_whose_closure_does_not_ship_is_unknown(run: Run) -> None:
+    # One record of vLLM 0.23.0+cu129 had two requirements, and was locked without a torch.
+    asked = ("vllm", "--cuda", "12.8", "--gpu", "H100", *X86, "--python", "3.12", "--offline")
+    result = run("resolve", *asked)
+    assert (result.code, Path("pylock.toml").exists()) == (3, False)
 
 
 def test_no_index_is_said_to_have_been_read(run: Run) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -191,6 +192,21 @@ def test_every_file_name_of_the_snapshot_can_be_read() -> None:
     for channel, project in snapshot.projects():
         for record in snapshot.records(channel, project):
             assert artifact_of(record).name == project
+
+
+def test_every_record_of_vllm_requires_torch() -> None:
+    # Of a lock that was made with overrides two requirements of ninety were left once.
+    snapshot = SHIPPED.snapshot
+    assert isinstance(snapshot, DirectorySnapshot)
+    read = 0
+    for channel in ("default", "vllm"):
+        for record in snapshot.records(channel, canonicalize_name("vllm")):
+            if record.requires_dist is None:
+                continue
+            names = {Requirement(text).name for text in record.requires_dist}
+            assert {"torch", "torchvision", "transformers"} <= names, record.filename
+            read += 1
+    assert read > 20
 
 
 def test_a_soname_is_not_the_cuda_major() -> None:

@@ -299,6 +299,13 @@ def test_device_code_of_the_members_that_must_load() -> None:
     assert found.startswith("sm_120: serves sm_120 (measured, .nv_fatbin of 1 member of ")
 
 
+def test_device_code_of_features_alone() -> None:
+    rows = [member(CORE, CLONE, codes=""), member(EXTRA, CLONE, codes="sm_90")]
+    found = code_check(World().tell(facts(KERNEL, *rows)))
+    assert found is not None
+    assert found.startswith("none in the members that must load (measured, ")
+
+
 def test_device_code_of_a_file_that_is_not_known_reads_nothing() -> None:
     world = World()
     assert code_check(world, linked=False) is None
