@@ -219,8 +219,11 @@ def _default_is_unknown(workspace: Workspace, pin: Pin) -> bool:
 
     Another build of it is another file then, and says nothing of this one.
     """
-    listed = {a.channel for x in workspace.index.listings(pin.name) for a in x.artifacts}
-    return workspace.index.is_partial(pin.name) and DEFAULT_CHANNEL not in listed
+    seen = any(
+        listing.channel == DEFAULT_CHANNEL and listing.snapshot_date is None and listing.artifacts
+        for listing in workspace.index.listings(pin.name)
+    )
+    return workspace.index.is_partial(pin.name) and not seen
 
 
 def _not_found(pin: Pin, channels: Sequence[str]) -> Reason:
