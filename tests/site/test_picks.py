@@ -24,7 +24,7 @@ from tests.support.still import still_world
 
 AXES = axes_of(KnowledgeBase().facts)
 PICKS = [(choice, *row) for row in AXES.rows for choice in AXES.choices]
-FEW = random.Random(3).sample(PICKS, 3)
+FEW = random.Random(3).sample(PICKS, 2)
 FIFTY = random.Random(50).sample(PICKS, 50)
 
 
