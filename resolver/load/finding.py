@@ -163,7 +163,8 @@ def _missing_version(
 ) -> Reason:
     host = _HOST.match(fault.version)
     kind = fault.version.rpartition("_")[0]
-    same = [each for each in fault.offers if each.startswith(f"{kind}_")]
+    # Beside GLIBC_2.43 there are markers such as GLIBC_ABI_DT_X86_64_PLT and GLIBC_PRIVATE.
+    same = [each for each in fault.offers if _is_numbered(each, kind)]
     newest = max(same, key=_version_key, default="none of that kind")
     owner = around.owner(fault.found_in)
     remedy = f"Remove {around.shown(fault.found_in)} from the search path."
@@ -184,6 +185,11 @@ def _missing_version(
         f"version definitions of {around.shown(fault.found_in)}",
         remedy=remedy,
     )
+
+
+def _is_numbered(version: str, kind: str) -> bool:
+    number = version.removeprefix(f"{kind}_")
+    return number != version and number[:1].isdigit()
 
 
 def _version_key(version: str) -> tuple[int, ...]:

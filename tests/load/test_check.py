@@ -355,6 +355,24 @@ def test_a_version_of_the_c_library_that_is_too_new(
     assert "whose newest is GLIBC_2." in reason.found
 
 
+def test_the_newest_version_is_a_number(world: World) -> None:
+    """The C library has GLIBC_ABI_DT_X86_64_PLT and GLIBC_PRIVATE beside GLIBC_2.43."""
+    offers = ("libb.so.1", "B_1.9", "B_1.10", "B_ABI_DT_X86_64_PLT", "B_PRIVATE")
+    library = elf("libb.so.1")
+    library.offers = offers
+    module = elf(
+        None,
+        defined=("PyInit__a",),
+        needed=("libb.so.1",),
+        versions=(("libb.so.1", "B_2.0"),),
+        runpath="$ORIGIN",
+    ).build()
+    world.install("pkg", "1.0", {"pkg/_a.abi3.so": module, "pkg/libb.so.1": library.build()})
+    reason = only(world.check())
+    assert reason.needs == "B_2.0 of libb.so.1"
+    assert reason.found.endswith("libb.so.1, whose newest is B_1.10")
+
+
 def test_two_wheels_that_wrote_one_path(world: World) -> None:
     path = "nvidia/nccl/lib/libnccl.so.2"
     world.install("nvidia-nccl-cu13", "2.28.9", {path: elf("libnccl.so.2").build()})
