@@ -8,9 +8,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import NoReturn
 
 from resolver import __version__
+
+TYPE_CHECKING = False  # typing takes longer to import than --version to answer
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 TRACEBACK = "ABILOCK_TRACEBACK"
 _ALLOCATIONS = 200_000
@@ -37,11 +40,12 @@ def main() -> NoReturn:
 def _leave(code: int) -> None:
     """End the process; not where a thread is waited for, or a stream does not take the rest."""
     import atexit
-    import threading
 
-    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
-    if not all(thread.daemon for thread in others):
-        return
+    threading = sys.modules.get("threading")  # who started a thread has imported it
+    if threading is not None:
+        running = set(threading.enumerate()) - {threading.main_thread()}
+        if not all(thread.daemon for thread in running):
+            return
     try:
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
