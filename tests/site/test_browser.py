@@ -22,9 +22,13 @@ from tests.site.test_hostile import hostile
 from tests.support.browser import Page, browsing, find_chromium
 
 CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium here: install the Debian package chromium"
-)
+# With the live tests for their time: a browser that starts is most of it.
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium here: install the Debian package chromium"
+    ),
+]
 KINDS = (
     "index.html",
     "index.html#gpu=h100&python=3.10",
