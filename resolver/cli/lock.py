@@ -11,7 +11,13 @@ import typer
 from resolver import api
 from resolver.cli.flatten import flattened
 from resolver.cli.opened import opened
-from resolver.cli.resolve import FormatOption, UpgradeOption, UpgradePackageOption
+from resolver.cli.resolve import (
+    FormatOption,
+    ListOption,
+    LockCheckOption,
+    UpgradeOption,
+    UpgradePackageOption,
+)
 from resolver.cli.write_lock import Format, Place
 from resolver.errors import UsageError
 from resolver.model.options import IndexOptions, TargetOptions
@@ -33,11 +39,8 @@ def lock(
             show_default=False,
         ),
     ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Write nothing; exit code 1 where the lock would change."),
-    ] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")] = False,
+    check: LockCheckOption = False,
+    verbose: ListOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Lock what pyproject.toml asks for, or check its lock.

@@ -63,6 +63,10 @@ NoTuplesOption = Annotated[
 UpgradeOption = Annotated[
     bool, typer.Option("--upgrade", help="Forget the pins of the existing lock.")
 ]
+LockCheckOption = Annotated[
+    bool, typer.Option("--check", help="Write nothing; exit code 1 where the lock would change.")
+]
+ListOption = Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")]
 UpgradePackageOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -125,11 +129,8 @@ def resolve(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be locked, and write nothing.")
     ] = False,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Write nothing; exit code 1 where the lock would change."),
-    ] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every package.")] = False,
+    check: LockCheckOption = False,
+    verbose: ListOption = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Resolve a set that loads on this GPU, and lock it."""

@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.abi.driver import HEADER, dump_functions, parse_typedefs
 from resolver.abi.provider import Exports, ProviderHistory, ProviderLibrary, ProviderWheel
 from resolver.abi.provider_build import extend_providers, read_provider_wheel
 from resolver.abi.provider_file import dump_providers
-from resolver.errors import UsageError
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.activity import Activity
 from resolver.model.artifact import Artifact
 from resolver.model.channel import DEFAULT_CHANNEL
 from resolver.model.options import IndexOptions
+from resolver.usecase.requested import wheels_of
 from resolver.usecase.session import Connection, Session
 from resolver.wheelfile.byte_source import ByteSource
 from resolver.wheelfile.member_stream import MemberStream
@@ -46,7 +46,9 @@ def build_providers(
     from the newest runtime of each CUDA major. Cost: some 100 kB a wheel, a whole library up to
     500 MB. Raises UsageError, IndexFailure, DamagedData and OSError.
     """
-    requirements = [_requirement(text) for text in wanted]
+    requirements = [
+        wheels_of(text, whose=" of NVIDIA's", example="nvidia-cublas==13.3.0.5") for text in wanted
+    ]
     names = {canonicalize_name(each.name) for each in requirements}
     projects = names or {
         library.project for library in base.facts.libraries if library.project.startswith("nvidia-")
@@ -86,15 +88,6 @@ def build_providers(
     if functions:
         dump_functions(functions, sources, base.top / "abi")
     return len(columns), history
-
-
-def _requirement(text: str) -> Requirement:
-    try:
-        return Requirement(text)
-    except InvalidRequirement as error:
-        raise UsageError(
-            f"{text!r} names no wheels of NVIDIA's", hint="write it as nvidia-cublas==13.3.0.5"
-        ) from error
 
 
 def _is_read(libraries: Sequence[ProviderLibrary]) -> bool:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from resolver.abi.bundled_evidence import EvidencePack
@@ -29,6 +29,7 @@ from resolver.model.options import IndexOptions
 from resolver.model.plural import counted
 from resolver.model.stack import CURRENT_PYTHONS
 from resolver.usecase.reading import Journal, Reading, load_refusals, write_refusals
+from resolver.usecase.requested import wheels_of
 from resolver.usecase.session import Connection, Session
 from resolver.usecase.wheel_readers import Readers, Task, cluster_readers, local_readers
 
@@ -78,7 +79,7 @@ def build_wheels(
     """
     if jobs < 1:
         raise UsageError(f"--jobs {jobs}: somebody has to read", hint="give 1 or more")
-    requirements = [_requirement(text) for text in wanted]
+    requirements = [wheels_of(text, example="xformers, or 'xformers>=0.0.31'") for text in wanted]
     projects = tuple(dict.fromkeys(canonicalize_name(each.name) for each in requirements))
     projects = projects or listed_projects(base.facts, base.load_rules, base.natives)
     store = _Store(base.top / "abi")
@@ -119,15 +120,6 @@ def _put_away(journal: Journal, store: _Store, readings: Sequence[Reading]) -> N
     if readings:
         store.take(readings)
         journal.settle(readings)
-
-
-def _requirement(text: str) -> Requirement:
-    try:
-        return Requirement(text)
-    except InvalidRequirement as error:
-        raise UsageError(
-            f"{text!r} names no wheels", hint="write it as xformers, or 'xformers>=0.0.31'"
-        ) from error
 
 
 class _Store:

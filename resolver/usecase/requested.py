@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+from resolver.errors import UsageError
 from resolver.model.cuda import CudaVersion
 from resolver.model.stated import Stated
 from resolver.model.version import parse_version
+
+
+def wheels_of(text: str, *, whose: str = "", example: str) -> Requirement:
+    """The wheels that an argument names. Raises UsageError, which shows ``example``."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"{text!r} names no wheels{whose}", hint=f"write it as {example}"
+        ) from error
 
 
 def by_project(stated: Iterable[Stated]) -> dict[NormalizedName, tuple[Requirement, ...]]:

@@ -40,37 +40,30 @@ def validate_knowledge(path: Path | None = None, below: Path | None = None) -> t
 def _binary(directory: Path, *, whole: bool) -> Iterator[Problem]:
     """What is wrong with the symbol history and with the packed evidence."""
     abi = directory / "abi"
+
+    def damaged(name: str, error: KnowledgeError, remedy: str, *, told: Path) -> Problem:
+        what = error.message.removeprefix(f"{told}: ")
+        return Problem(file=f"abi/{name}", id="", what=what, remedy=remedy)
+
     if whole or (abi / BUILDS_FILE).exists() or (abi / SYMBOLS_FILE).exists():
         try:
             load_history(abi)
         except KnowledgeError as error:
-            yield Problem(
-                file=f"abi/{SYMBOLS_FILE}",
-                id="",
-                what=error.message.removeprefix(f"{abi}: "),
-                remedy="Restore it with abi/torch_builds.json, or run abilock knowledge build.",
-            )
+            remedy = "Restore it with abi/torch_builds.json, or run abilock knowledge build."
+            yield damaged(SYMBOLS_FILE, error, remedy, told=abi)
     try:
         load_refusals(abi)
     except KnowledgeError as error:
-        yield Problem(
-            file=f"abi/{REFUSALS}",
-            id="",
-            what=error.message.removeprefix(f"{abi / REFUSALS}: "),
-            remedy="Restore the file, or remove it: knowledge build --wheels makes it again.",
-        )
+        remedy = "Restore the file, or remove it: knowledge build --wheels makes it again."
+        yield damaged(REFUSALS, error, remedy, told=abi / REFUSALS)
     pack = EvidencePack(abi)
     for project in pack.projects():
-        name = f"{project}.jsonl.xz"
+        name = f"{DIRECTORY}/{project}.jsonl.xz"
         try:
             pack.all(canonicalize_name(project))
         except KnowledgeError as error:
-            yield Problem(
-                file=f"abi/{DIRECTORY}/{name}",
-                id="",
-                what=error.message.removeprefix(f"{abi / DIRECTORY / name}: "),
-                remedy="Restore the file, or run abilock knowledge learn.",
-            )
+            remedy = "Restore the file, or run abilock knowledge learn."
+            yield damaged(name, error, remedy, told=abi / name)
 
 
 def _check_hosts(path: Path) -> Iterator[Problem]:

@@ -10,13 +10,13 @@ from packaging.version import Version
 
 from resolver.abi.history import History
 from resolver.abi.history_file import dump_history
-from resolver.compat.load_facts import knowledge_path
 from resolver.evidence.knowledge_base import KnowledgeBase
 from resolver.model.cuda import CudaVersion
 from tests.abi.columns import CHECK_INT, CLONE, EXPORTS, column
 from tests.abi.elf_builder import Elf
 from tests.abi.test_driver import HEADER_TEXT
 from tests.cli.conftest import Result
+from tests.support.database import unmeasured
 from tests.support.server import Server
 from tests.support.wheels import BuiltWheel, build_wheel
 
@@ -27,11 +27,7 @@ X86, ARM = "manylinux_2_28_x86_64", "manylinux_2_28_aarch64"
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     """A database of one torch, of which an index has no file."""
-    root = tmp_path / "knowledge"
-    (root / "abi").mkdir(parents=True)
-    for path in knowledge_path().glob("*.toml"):
-        (root / path.name).symlink_to(path)
-    (root / "abi/load_rules.toml").symlink_to(knowledge_path() / "abi/load_rules.toml")
+    root = unmeasured(tmp_path / "knowledge")
     dump_history(History.from_columns([column("2.6.0", EXPORTS["2.6.0"])]), root / "abi")
     return root
 

@@ -25,6 +25,7 @@ from resolver.usecase import build_wheels, wheel_readers
 from resolver.usecase.reading import JOURNAL, REFUSALS, Journal, Reading
 from tests.abi.elf_builder import Elf
 from tests.cli.conftest import Result
+from tests.support.database import unmeasured
 from tests.support.server import Reply, Request, Server
 from tests.support.wheels import BuiltWheel, build_wheel
 
@@ -62,12 +63,7 @@ def served(server: Server, wheels: Iterable[BuiltWheel], **uploaded: str) -> Non
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     """A database without evidence."""
-    root = tmp_path / "knowledge"
-    (root / "abi").mkdir(parents=True)
-    for path in knowledge_path().glob("*.toml"):
-        (root / path.name).symlink_to(path)
-    (root / "abi/load_rules.toml").symlink_to(knowledge_path() / "abi/load_rules.toml")
-    return root
+    return unmeasured(tmp_path / "knowledge")
 
 
 def build(run: Run, database: Path, *arguments: str) -> Result:

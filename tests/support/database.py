@@ -8,6 +8,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from resolver.compat.load_facts import knowledge_path
 from resolver.compat.snapshot_record import Record, write_snapshot
 
 CHANNELS = """
@@ -296,6 +297,15 @@ distros = ["ubuntu24.04"]
 source = "dist/13.0.2"
 date = 2026-01-01
 """
+
+
+def unmeasured(root: Path) -> Path:
+    """The shipped facts and load rules in ``root``, and nothing that was measured."""
+    (root / "abi").mkdir(parents=True)
+    for path in (*knowledge_path().glob("*.toml"), knowledge_path() / "abi/load_rules.toml"):
+        (root / path.relative_to(knowledge_path())).symlink_to(path)
+    return root
+
 
 FILES = {
     "images.toml": IMAGES,
